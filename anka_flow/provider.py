@@ -7,13 +7,15 @@ preference is catalog data (``prefer``, and ``default_order`` for the rest).
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
+from typing import Any
 
-from .errors import Unsupported
+from .errors import Refused, Unsupported
 from .primitives import Algorithm, KeyPair, Primitive
 from .registry import Registry
 
@@ -69,11 +71,46 @@ class RawKeys:
 
     def encode_private(self, pair: KeyPair) -> bytes:
         """Return uint32 length of the public key, public key, private key: a raw private key need not hold the public one."""
-        return len(pair.public).to_bytes(4, "big") + pair.public + pair.private
+        return b"".join((len(pair.public).to_bytes(4, "big"), pair.public, pair.private))
 
     def decode_private(self, data: bytes) -> KeyPair:
         cut = 4 + int.from_bytes(data[:4], "big")
         return KeyPair(bytes(data[4:cut]), bytes(data[cut:]))
+
+
+class SecretKeys(ABC):
+    """Keys of a secret-key primitive (MAC, AEAD, key wrap): octets, and one handle that serves both sides.
+
+    ``sizes.key`` of the algorithm is the length that ``generate`` makes, and unless ``any_length`` the only one that loads.
+    """
+
+    algorithm: Algorithm
+    any_length = False
+
+    @abstractmethod
+    def handle(self, raw: bytes) -> Any:
+        """Return the key ready to use, with its octets as ``raw``. ``ValueError`` if the library refuses them."""
+
+    def generate(self) -> KeyPair:
+        return self.decode_private(os.urandom(self.algorithm.sizes["key"]))
+
+    def encode_public(self, public: Any) -> bytes:
+        return bytes(public.raw)
+
+    def decode_public(self, data: bytes) -> Any:
+        if not data or not (self.any_length or len(data) == self.algorithm.sizes["key"]):
+            raise Refused(f"not a key of {self.algorithm.name}")
+        try:
+            return self.handle(bytes(data))
+        except ValueError:
+            raise Refused(f"not a key of {self.algorithm.name}") from None
+
+    def encode_private(self, pair: KeyPair) -> bytes:
+        return bytes(pair.private.raw)
+
+    def decode_private(self, data: bytes) -> KeyPair:
+        handle = self.decode_public(data)
+        return KeyPair(handle, handle)
 
 
 @lru_cache(maxsize=1)
