@@ -58,12 +58,12 @@ def _decode_exact(text: Buffer) -> bytes:
         raise refusal() from None
 
 
-def parse_header(octets: Buffer) -> dict[str, Any]:
+def parse_header(octets: Buffer, max_bytes: int = MAX_HEADER_BYTES) -> dict[str, Any]:
     """Return the JSON object in ``octets``. Raises ``Refused`` for anything else.
 
-    Strict: UTF-8 without BOM, at most ``MAX_HEADER_BYTES``, no member twice (RFC 7515, 4), no NaN or Infinity.
+    Strict: UTF-8 without BOM, at most ``max_bytes``, no member twice (RFC 7515, 4), no NaN or Infinity.
     """
-    if len(octets) > MAX_HEADER_BYTES:
+    if len(octets) > max_bytes:
         raise refusal()
     try:
         header = _DECODER.decode(str(octets, "utf-8"))
