@@ -231,7 +231,7 @@ class CompositeSigner:
     def representative(self, hashed: Hash, context: bytes = b"") -> bytes:
         """Return M' = Prefix || Label || len(ctx) || ctx || PH(M) (section 4.2); JOSE's ctx is empty."""
         if len(context) > 255:
-            raise Unsupported("a context has at most 255 octets")
+            raise Refused("context is longer than 255 octets")
         return b"".join((PREFIX, self._label, bytes((len(context),)), context, hashed.digest()))
 
     def sign_pqc(self, private: tuple[Any, Any], representative: bytes) -> bytes:

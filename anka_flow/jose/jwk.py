@@ -223,6 +223,29 @@ def _export_private(jwk: Jwk, algorithm: Algorithm, private: bytes) -> None:
     jwk["priv" if jwk["kty"] == "AKP" else "d"] = _text(private)
 
 
+_COORDINATES = {"P-256": 32, "P-384": 48, "P-521": 66}
+_OCTET_PAIRS = {"X25519": 32, "X448": 56}
+
+
+def ephemeral_jwk(curve: str, public: bytes) -> Jwk:
+    """Return the ``epk`` (RFC 7518, 4.6.1.1) of a public key as a KEM has it: ``04||x||y`` or raw octets."""
+    if curve in _OCTET_PAIRS:
+        return {"kty": "OKP", "crv": curve, "x": _text(public)}
+    half = _COORDINATES[curve]
+    return {"kty": "EC", "crv": curve, "x": _text(public[1 : half + 1]), "y": _text(public[half + 1 :])}
+
+
+def ephemeral_octets(curve: str, epk: Any) -> bytes:
+    """Return the public key that ``epk`` holds, which must be of this curve and public only. Raises ``Refused``."""
+    pair = curve in _OCTET_PAIRS
+    if type(epk) is not dict or "d" in epk or epk.get("kty") != ("OKP" if pair else "EC") or epk.get("crv") != curve:
+        raise refused()
+    if pair:
+        return _octets(epk, "x", _OCTET_PAIRS[curve])
+    half = _COORDINATES[curve]
+    return b"\x04" + _octets(epk, "x", half) + _octets(epk, "y", half)
+
+
 def _text(octets: bytes) -> str:
     return b64u_encode(octets).decode()
 

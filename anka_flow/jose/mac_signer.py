@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from typing import Any, cast
 
-from anka_flow.errors import Unsupported
+from anka_flow.errors import Refused, Unsupported
 from anka_flow.primitives import Buffer, KeyPair, Mac, Signer, Signing, Verifying
 
 
@@ -41,7 +41,7 @@ class MacSigner:
 
     def sign(self, private: Any, message: Buffer, context: bytes = b"") -> bytes:
         if context:
-            raise Unsupported(f"{self.algorithm.name} takes no context")
+            raise Refused(f"{self.algorithm.name} takes no context")
         return self.mac.tag(private, message)
 
     def verify(self, public: Any, message: Buffer, signature: Buffer, context: bytes = b"") -> bool:
