@@ -80,7 +80,7 @@ def _row(document: Document, index: int, row: Any, known: Mapping[str, Algorithm
     _only(document, at, row, _FIELDS)
     for key, value in row.items():
         _check_type(document, (*at, key), key, value)
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
     base = known.get(f"{row['kind']}:{row['name']}")
     if base is not None:
         return replace(base, **values)

@@ -1,0 +1,5 @@
+"""``python -m anka_flow``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,116 @@
+"""The command line. Reads as: load, plan, run, record, exit code. Heavy modules load inside the commands that use them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from .errors import AnkaError
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help="Declarative benchmarks of cryptography: what an algorithm costs, from which library, on your machine.",
+)  # fmt: skip
+provider_app = typer.Typer(invoke_without_command=True, help="Show, install and remove crypto libraries.")
+app.add_typer(provider_app, name="providers")
+
+Specs = Annotated[list[str], typer.Argument(help="Spec files, folders of specs, or names of bundled specs.")]
+Select = Annotated[str, typer.Option("-k", metavar="EXPR", help="Only cases whose id holds EXPR, or for which it is true.")]
+Settings = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec: run.rounds=1")]
+Prefer = Annotated[str, typer.Option("--provider", metavar="NAMES", help="Only these providers, in this order, by commas.")]
+Folders = Annotated[list[Path], typer.Option("--operators", metavar="DIR", help="Look for operators here first.")]
+
+
+@app.command()
+def run(
+    specs: Annotated[Optional[list[str]], typer.Argument(help="Spec files, folders of specs, or bundled names.")] = None,  # noqa: UP045  # typer reads it
+    select: Select = "",
+    warmup: Annotated[Optional[int], typer.Option(min=0, help="Warm-up calls, over all rounds.")] = None,  # noqa: UP045  # typer reads it
+    iterations: Annotated[Optional[int], typer.Option(min=1, help="Readings, over all rounds.")] = None,  # noqa: UP045  # typer reads it
+    rounds: Annotated[Optional[int], typer.Option(min=1, help="Fresh processes that visit every case.")] = None,  # noqa: UP045  # typer reads it
+    quick: Annotated[bool, typer.Option("--quick", help="One round: figures without certainty.")] = False,
+    settings: Settings = [],  # noqa: B006  # typer copies it
+    provider: Prefer = "",
+    operators: Folders = [],  # noqa: B006  # typer copies it
+    out: Annotated[Path, typer.Option(help="Where results go.")] = Path("out"),
+    resume: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Go on with an interrupted run.")] = None,  # noqa: UP045  # typer reads it
+    strict: Annotated[bool, typer.Option("--strict", help="Fail when an algorithm is unsupported here.")] = False,
+) -> None:
+    """Run specs and write table, CSV and Parquet under OUT/<spec>/<stamp>/."""
+    from . import console, session
+
+    if resume is not None:
+        raise typer.Exit(session.resume(resume, console.watcher(), console.say))
+    budget = {"warmup": warmup, "iterations": iterations, "rounds": 1 if quick else rounds}
+    changes = [*settings, *(f"run.{k}={v}" for k, v in budget.items() if v is not None)]
+    options = session.Options(
+        tuple(changes), select, _names(provider), tuple(str(p.resolve()) for p in operators), strict=strict
+    )
+    paths = session.find_specs(specs or [])
+    codes = [session.run_spec(path, options, out, console.watcher(), console.say) for path in paths]
+    raise typer.Exit(max(codes, key=lambda code: (code == 1, code)))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+@app.command()
+def plan(
+    specs: Specs,
+    select: Select = "",
+    settings: Settings = [],  # noqa: B006  # typer copies it
+    provider: Prefer = "",
+    operators: Folders = [],  # noqa: B006  # typer copies it
+    explain: Annotated[str, typer.Option(metavar="CASE", help="Say why a case is in or out.")] = "",
+    cases: Annotated[bool, typer.Option("--cases", help="List every case.")] = False,
+) -> None:
+    """Show the cases of specs and what each rule dropped; run nothing."""
+    from . import console, session
+
+    options = session.Options(tuple(settings), select, _names(provider), tuple(str(p.resolve()) for p in operators))
+    for path in session.find_specs(specs):
+        console.show_plan(session.plan_spec(path, options), explain, cases=cases)
+
+
+@app.command()
+def validate(specs: Specs, operators: Folders = []) -> None:  # noqa: B006  # typer copies it
+    """Check specs; say nothing of good ones but their names and counts."""
+    from . import console, session
+
+    options = session.Options(operators=tuple(str(p.resolve()) for p in operators))
+    for path in session.find_specs(specs):
+        console.say(f"{path}: {len(session.plan_spec(path, options).cases)} cases")
+
+
+@app.command("list")
+def list_(what: Annotated[str, typer.Argument(help="algorithms, operators, providers or specs")]) -> None:
+    """List what there is: algorithms, operators, providers, specs."""
+    from . import console
+
+    console.show_list(what)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of a spec, for editors."""
+    import json
+
+    from .spec import Spec
+
+    print(json.dumps(Spec.model_json_schema(by_alias=True), indent=1))  # noqa: T201  # the command's output
+
+
+def main() -> None:
+    """Run the command line; errors that a user can meet are one line, not a traceback."""
+    try:
+        app()
+    except AnkaError as error:
+        print(f"anka-flow: {error}", file=sys.stderr)  # noqa: T201  # the one place that reports
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("anka-flow: interrupted", file=sys.stderr)  # noqa: T201  # the one place that reports
+        sys.exit(130)

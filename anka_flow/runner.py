@@ -1,0 +1,167 @@
+"""Carries a plan out: proving pass, memory pass, rounds of timing, each in fresh workers; every case ends as one result.
+
+Files, consoles and clocks of the day are left to the caller; what has happened is kept in the journal.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .discovery import Operators
+from .errors import Unfit
+from .journal import Journal
+from .plan import WIRES, Case, Plan
+from .process import WorkerProcess, exit_words
+
+PROVE, MEMORY, TIMING = "prove", "memory", "timing"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One case to visit in one pass; ``round`` is 0 outside of timing, and negative when it repeats a tainted round."""
+
+    pass_: str
+    round: int
+    case: Case
+
+
+@dataclass
+class Runner:
+    """One run of one plan. ``progress`` hears of every visit that ended; ``taint`` makes a probe of the machine's calm."""
+
+    plan: Plan
+    journal: Journal
+    folder: Path
+    progress: Callable[[Visit, Mapping[str, Any]], None]
+    taint: Callable[[], Any]
+    clocks: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        operators = Operators(self.plan.folders)
+        meters = {name: operators.meter(name) for name in self.plan.spec.meters}
+        self.timing = [n for n, m in meters.items() if not m.intrusive]
+        self.intrusive = [n for n, m in meters.items() if m.intrusive]
+        self.done = {(e["pass"], e["round"], e["case"]): e for e in self.journal.events if "pass" in e}
+        self.tainted = {e["round"]: e["tainted"] for e in self.journal.events if "tainted" in e}
+
+    def run(self) -> None:
+        """Visit whatever the journal does not hold yet."""
+        planned = [case for case in self.plan.cases if case.outcome is None]
+        self._pass(PROVE, 0, planned)
+        if self.intrusive:
+            self._pass(MEMORY, 0, planned)
+        for number in range(1, self.plan.spec.run.rounds + 1):
+            if self.timing:
+                self._round(number, planned)
+
+    def alive(self, cases: Sequence[Case]) -> list[Case]:
+        """Return the cases that no visit has ended."""
+        ended = {case for (_, _, case), event in self.done.items() if event.get("outcome") != "ok"}
+        return [case for case in cases if case.id not in ended]
+
+    def _round(self, number: int, planned: Sequence[Case]) -> None:
+        """One visit to every case; a disturbed round is repeated once, and both are kept."""
+        if number not in self.tainted:
+            probe = self.taint()
+            probe.start()
+            self._pass(TIMING, number, planned)
+            reasons = probe.stop()
+            self.tainted[number] = reasons
+            self.journal.append({"round": number, "tainted": reasons})
+        if self.tainted[number]:
+            self._pass(TIMING, -number, planned)
+
+    def _pass(self, pass_: str, number: int, planned: Sequence[Case]) -> None:
+        alive = self.alive(planned)
+        left = [case for case in alive if (pass_, number, case.id) not in self.done]
+        random.Random(f"{self.plan.spec.run.seed}/{pass_}/{number}").shuffle(left)
+        while left:
+            visited = self._worker(pass_, number, left)
+            if not visited:
+                raise Unfit(f"workers do not start; see {self.folder / 'worker.log'}")
+            left = [case for case in left if case.id not in visited]
+
+    def _worker(self, pass_: str, number: int, cases: Sequence[Case]) -> set[str]:
+        """Visit cases in one fresh process until it ends, however it ends. Return the ids that have a result."""
+        worker = WorkerProcess(self.job(pass_, number, cases), self.folder / "worker.log")
+        visited: set[str] = set()
+        current = ""
+        outcome, reason = "failed", ""
+        by_id = {case.id: case for case in cases}
+        timeout_s = self.plan.spec.run.timeout / 1e9
+        try:
+            for event in worker.events(timeout_s):
+                if "start" in event:
+                    current = event["start"]
+                elif "case" in event:
+                    if "signal" in event:
+                        event |= {"reason": f"the process was {exit_words(event.pop('signal'))}"}
+                    visited.add(event["case"])
+                    self._note(Visit(pass_, number, by_id[event["case"]]), event)
+                    current = ""
+                elif "clocks" in event:
+                    self.clocks |= event["clocks"]
+        except TimeoutError:
+            outcome, reason = "timeout", f"no result within {timeout_s:g} s"
+        finally:
+            ended = worker.end()
+        if current:
+            event = {"case": current, "outcome": outcome, "reason": reason or f"the worker process {_was(ended)}"}
+            visited.add(current)
+            self._note(Visit(pass_, number, by_id[current]), event)
+        return visited
+
+    def _note(self, visit: Visit, event: dict[str, Any]) -> None:
+        record = {"pass": visit.pass_, "round": visit.round, **event}
+        self.journal.append(record)
+        self.done[visit.pass_, visit.round, visit.case.id] = record
+        self.progress(visit, record)
+
+    def job(self, pass_: str, number: int, cases: Sequence[Case]) -> dict[str, Any]:
+        """Return all that a worker needs to know, as JSON data."""
+        spec, run = self.plan.spec, self.plan.spec.run
+        algorithms = {a.id: asdict(a) for case in cases for a in case.axes.values()}
+        shared = {n: self.plan.catalog.get(s.kind, s.name) for n, s in spec.shared.items()}
+        algorithms |= {a.id: asdict(a) for a in shared.values()}
+        rounds = run.rounds
+        return {
+            "pass": pass_, "folders": [str(p) for p in self.plan.folders], "keys": str(self.folder / "keys"),
+            "meters": self.intrusive if pass_ == MEMORY else self.timing or self.intrusive,
+            "algorithms": algorithms, "shared": {n: a.id for n, a in shared.items()},
+            "given": [*WIRES, *spec.axes, *spec.shared], "steps": [asdict(u) for u in self.plan.uses],
+            "varies": self.plan.varies, "prove": spec.prove,
+            "warmup": None if run.warmup is None else spread(run.warmup, rounds, abs(number)),
+            "iterations": spread(run.iterations, rounds, abs(number)) if number else 1,
+            "min_time": run.min_time // rounds, "cases": [self._case(case, number) for case in cases],
+        }  # fmt: skip
+
+    def _case(self, case: Case, number: int) -> dict[str, Any]:
+        proof = self.done.get((PROVE, 0, case.id), {})
+        return {
+            "id": case.id, "axes": {n: a.id for n, a in case.axes.items()}, "providers": dict(case.providers),
+            "payload_bytes": case.payload_bytes, "seed": (self.plan.spec.run.seed + abs(number)) % (1 << 64),
+            "loops": proof.get("loops", {}),
+        }  # fmt: skip
+
+    def visits(self) -> Iterator[Visit]:
+        """Yield every visit of a run in which nothing fails: what progress counts towards."""
+        planned = [case for case in self.plan.cases if case.outcome is None]
+        passes = [(PROVE, 0)] + ([(MEMORY, 0)] if self.intrusive else [])
+        passes += [(TIMING, n) for n in range(1, self.plan.spec.run.rounds + 1)] if self.timing else []
+        for pass_, number in passes:
+            for case in planned:
+                yield Visit(pass_, number, case)
+
+
+def spread(total: int, rounds: int, number: int) -> int:
+    """Return a round's share of a total: the shares differ by at most one, and none is below one if the total is not 0."""
+    share = total // rounds + (1 if 0 < number <= total % rounds else 0)
+    return max(share, 1) if total else 0
+
+
+def _was(ended: str) -> str:
+    return ended if ended.startswith("exited") else f"was {ended}"
