@@ -97,6 +97,8 @@ class _Walk:
         self.count += 1
         if self.count > MAX_NODES or len(path) > MAX_DEPTH:
             raise self.fail(node, "expands to too many or too deep values; write it out without nested anchors")
+        if node.id != "scalar" and node.tag != f"tag:yaml.org,2002:{'map' if node.id == 'mapping' else 'seq'}":
+            raise self.fail(node, f"is not valid YAML here: the tag '{node.tag}' means nothing in a spec")
         self.places[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
         if node.id == "mapping":
             return self.mapping(node, path)
