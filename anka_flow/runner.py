@@ -46,6 +46,8 @@ class Runner:
         self.timing = [n for n, m in meters.items() if not m.intrusive]
         self.intrusive = [n for n, m in meters.items() if m.intrusive]
         self.done = {(e["pass"], e["round"], e["case"]): e for e in self.journal.events if "pass" in e}
+        for event in self.journal.events:
+            self.clocks |= event.get("clocks", {})
         self.tainted = {e["round"]: e["tainted"] for e in self.journal.events if "tainted" in e}
 
     def run(self) -> None:
@@ -103,7 +105,8 @@ class Runner:
                     visited.add(event["case"])
                     self._note(Visit(pass_, number, by_id[event["case"]]), event)
                     current = ""
-                elif "clocks" in event:
+                elif not event["clocks"].keys() <= self.clocks.keys():
+                    self.journal.append({"clocks": event["clocks"]})
                     self.clocks |= event["clocks"]
         except TimeoutError:
             outcome, reason = "timeout", f"no result within {timeout_s:g} s"
