@@ -15,6 +15,7 @@ from anka_flow.primitives import Buffer
 
 MAX_HEADER_BYTES = 64 * 1024
 _BULK = 4096  # from here on, the call that checks padding bits costs more than a second call for the last block
+_PIECE = 48 * 1024  # a multiple of 3: only the last piece can have a rest
 _URL = b"-_"
 _PAD = ord("=")
 _NONE = b""  # characters to skip; with ``validate=True`` instead, pybase64 lets "+" and "/" pass
@@ -28,6 +29,24 @@ def refusal() -> Refused:
 def b64u_encode(data: Buffer) -> bytes:
     """Return base64url without padding (RFC 7515, 2)."""
     return pybase64.b64encode(data, _URL, padded=False)
+
+
+def b64u_length(octets: int) -> int:
+    """Return the characters that so many octets take."""
+    return (octets * 8 + 5) // 6
+
+
+def b64u_write(out: memoryview, data: Buffer) -> None:
+    """Write base64url to the start of ``out``, in pieces that stay in the cache and need no large memory of their own.
+
+    Two large blocks at a time make the allocator give pages back and fetch them again: three times the cost of the encoding.
+    """
+    view, at = memoryview(data), 0
+    for start in range(0, len(view), _PIECE):
+        piece = b64u_encode(view[start : start + _PIECE])
+        end = at + len(piece)
+        out[at:end] = piece
+        at = end
 
 
 def b64u_decode(text: Buffer) -> bytes:

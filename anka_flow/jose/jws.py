@@ -12,28 +12,27 @@ from typing import Any
 
 from anka_flow.errors import Refused
 from anka_flow.keys import Key
-from anka_flow.primitives import Buffer, Signer
+from anka_flow.primitives import Algorithm, Buffer, Signer
 
-from .encoding import b64u_decode, b64u_decode_payload, b64u_encode, dump_header, parse_header, refusal
+from .encoding import (
+    b64u_decode,
+    b64u_decode_payload,
+    b64u_encode,
+    b64u_length,
+    b64u_write,
+    dump_header,
+    parse_header,
+    refusal,
+)
 from .mac_signer import as_signer
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "Ed25519": ("EdDSA",),
     "Ed448": ("EdDSA",),
 }  # RFC 9864, 4.1.2: deprecated, not forbidden
+_WHOLE_BYTES = 48 * 1024  # up to here, encoding in one call is faster than in place
 _OWN = frozenset(("alg", "b64", "crit"))
 _TEXTS = ("kid", "typ", "cty", "jku", "x5u", "x5t", "x5t#S256")
-_DOT = 0x2E
-
-
-class CompactToken(bytearray):
-    """A JWS in compact serialization."""
-
-    def facts(self) -> dict[str, str | int]:
-        """Return what the token itself shows: its ``alg`` and the octets of its ``signature``."""
-        protected, _, signature = bytes(self).split(b".")
-        alg = parse_header(b64u_decode(protected))["alg"]
-        return {"alg": alg, "signature": len(b64u_decode(signature))}
 
 
 def signer_of(key: Key) -> Signer:
@@ -64,24 +63,57 @@ def protect(key: Key, header: Mapping[str, Any] | None) -> bytes:
     return b64u_encode(dump_header({"alg": alg, "kid": key.kid, **header})) + b"."
 
 
-def signing_input(key: Key, payload: Buffer, *, header: Mapping[str, Any] | None = None) -> CompactToken:
-    """Return the octets that are signed (RFC 7515, 5.1, step 5): the only copy of the payload that is made."""
-    token = CompactToken(protect(key, header))
-    token += b64u_encode(payload)
+def sign_compact(key: Key, payload: Buffer, *, header: Mapping[str, Any] | None = None) -> bytearray:
+    """Return the token ``protected.payload.signature``; ``header`` adds members to alg and kid.
+
+    Room for the signature is left from the start: growing the token afterwards would move it.
+    """
+    protected, room = protect(key, header), _room(key.primitive.algorithm)
+    start, octets = len(protected), len(payload)
+    if octets <= _WHOLE_BYTES:
+        encoded = b64u_encode(payload)
+        return _sign_in_place(key, bytearray().join((protected, encoded, room)), start + len(encoded))
+    cut = start + b64u_length(octets)
+    token = bytearray(cut + len(room))
+    token[:start], token[cut:] = protected, room
+    with memoryview(token) as view, view[start:cut] as place:
+        b64u_write(place, payload)
+    return _sign_in_place(key, token, cut)
+
+
+def _sign_in_place(key: Key, token: bytearray, cut: int) -> bytearray:
+    """Sign the octets before ``cut`` and put the signature behind the dot that stands there."""
+    with memoryview(token) as view, view[:cut] as message:
+        signature = signer_of(key).sign(private_of(key), message)
+    token[cut + 1 :] = b64u_encode(signature)
     return token
 
 
-def assemble(signed: CompactToken, signature: Buffer) -> CompactToken:
-    """Append the signature to the signing input, in place, and return it: the finished token."""
-    signed.append(_DOT)
-    signed += b64u_encode(signature)
-    return signed
+@lru_cache(maxsize=256)
+def _room_of(octets: int) -> bytes:
+    return b"." + bytes(b64u_length(octets))
 
 
-def sign_compact(key: Key, payload: Buffer, *, header: Mapping[str, Any] | None = None) -> CompactToken:
-    """Return the token ``protected.payload.signature``; ``header`` adds members to alg and kid."""
-    token = signing_input(key, payload, header=header)
-    return assemble(token, signer_of(key).sign(private_of(key), token))
+def _room(algorithm: Algorithm) -> bytes:
+    sizes = algorithm.sizes
+    return _room_of(sizes.get("signature") or sizes.get("tag") or sizes.get("signature_max", 0))
+
+
+def signing_input(key: Key, payload: Buffer, *, header: Mapping[str, Any] | None = None) -> bytes:
+    """Return the octets that are signed (RFC 7515, 5.1, step 5), for who measures the steps apart."""
+    return protect(key, header) + b64u_encode(payload)
+
+
+def assemble(signed: Buffer, signature: Buffer) -> bytearray:
+    """Return the token of a signing input and its signature."""
+    return bytearray(b".").join((signed, b64u_encode(signature)))
+
+
+def token_facts(token: Buffer) -> dict[str, str | int]:
+    """Return what a compact token itself shows: its ``alg`` and the octets of its ``signature``. Raises ``Refused``."""
+    protected, _, rest = bytes(token).partition(b".")
+    alg = parse_header(b64u_decode(protected)).get("alg", "")
+    return {"alg": alg, "signature": len(b64u_decode(rest[rest.rfind(b".") + 1 :]))}
 
 
 def check_header(key: Key, protected: Mapping[str, Any], header: Mapping[str, Any] | None = None) -> bool:
@@ -109,7 +141,7 @@ def _critical(protected: Mapping[str, Any]) -> bool:
     return encoded
 
 
-def _take_apart(key: Key, token: Buffer) -> tuple[memoryview, int, int]:
+def _verified(key: Key, token: Buffer) -> tuple[memoryview, int, int]:
     """Return the token, and the ends of its header and of its signing input, once the signature has been verified."""
     if isinstance(token, memoryview):
         token = bytes(token)
@@ -128,19 +160,19 @@ def _take_apart(key: Key, token: Buffer) -> tuple[memoryview, int, int]:
 
 def verify_compact(key: Key, token: Buffer) -> bytearray:
     """Return the payload of a valid token. Raises ``Refused``."""
-    view, first, last = _take_apart(key, token)
+    view, first, last = _verified(key, token)
     return b64u_decode_payload(view[first + 1 : last])
 
 
-def resign_compact(old: Key, new: Key, token: Buffer) -> CompactToken:
+def resign_compact(old: Key, new: Key, token: Buffer) -> bytearray:
     """Return the payload under a new signature, once the old one has been verified. Raises ``Refused``.
 
     The payload stays inside: it is decoded to check its encoding and then forgotten, its text goes over as it is, since
     canonical base64url has one form.
     """
-    view, first, last = _take_apart(old, token)
+    view, first, last = _verified(old, token)
     text = view[first + 1 : last]
     b64u_decode_payload(text)
-    fresh = CompactToken(protect(new, None))
-    fresh += text
-    return assemble(fresh, signer_of(new).sign(private_of(new), fresh))
+    protected = protect(new, None)
+    fresh = bytearray().join((protected, text, _room(new.primitive.algorithm)))
+    return _sign_in_place(new, fresh, len(protected) + len(text))
