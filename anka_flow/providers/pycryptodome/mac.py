@@ -72,3 +72,7 @@ class Kmac(_Mac):
         start = partial(self.own.new, key=raw, mac_len=self.algorithm.sizes["tag"])
         start()  # the library refuses keys that are shorter than its strength
         return MacKey(raw, start)
+
+    def derive(self, key: Buffer, data: Buffer, length: int) -> bytes:
+        """Return KMAC of ``data`` in ``length`` octets under a key of the moment: as a KDF, where the length is the caller's."""
+        return self.own.new(key=bytes(key), data=data, mac_len=length).digest()  # type: ignore[no-any-return]  # untyped library

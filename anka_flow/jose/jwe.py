@@ -1,0 +1,136 @@
+"""JWE compact serialization: encrypt, decrypt, re-encrypt (RFC 7516). Nothing here reads a file.
+
+The key's mode and the caller's content algorithm decide; a token whose header says anything else is refused. Whatever is wrong
+with a token ends in the one error of ``encoding.refusal``. A compressed payload (``zip``) is always refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from anka_flow.errors import Refused, Unsupported
+from anka_flow.keys import Key
+from anka_flow.primitives import Aead, Buffer
+
+from .encoding import b64u_decode, b64u_decode_payload, b64u_encode, dump_header, parse_header, refusal
+from .management import Conveyed, Recipient
+
+Facts = dict[str, str | int | bool]
+
+
+class CompactJwe(bytearray):
+    """A JWE in compact serialization."""
+
+    def facts(self) -> Facts:
+        """Return what the token itself shows: ``alg``, ``enc``, and the octets of each part."""
+        protected, encrypted_key, nonce, sealed, tag = bytes(self).split(b".")
+        header = parse_header(b64u_decode(protected))
+        return {
+            **header_facts(header, [Recipient(header, b64u_decode(encrypted_key))]),
+            "nonce": len(b64u_decode(nonce)), "tag": len(b64u_decode(tag)), "payload": len(sealed) * 3 // 4,
+        }  # fmt: skip
+
+
+def header_facts(protected: Mapping[str, Any], recipients: Sequence[Recipient]) -> Facts:
+    """Return what headers show: the algorithms, and the octets of the ciphertext of a KEM (of both, in a composite)."""
+    facts: Facts = {"enc": protected["enc"]}
+    if "alg" in protected:
+        facts["alg"] = protected["alg"]
+    elif "anka" in protected:
+        facts["alg"] = "+".join(protected["anka"]["alg"])
+    if "epk" in protected:
+        sizes = [len(b64u_decode(protected["epk"][c].encode())) for c in ("x", "y") if c in protected["epk"]]
+        facts["ciphertext"] = sum(sizes) + len(sizes) // 2  # 04||x||y, or x alone
+    elif "ek" in protected:
+        facts["ciphertext"] = len(b64u_decode(protected["ek"].encode()))
+    elif encrypted := sum(len(r.encrypted_key) for r in recipients):
+        facts["ciphertext"] = encrypted
+    return facts
+
+
+def start(key: Key, enc: str, length: int) -> Conveyed:
+    """Return a content key of ``length`` octets for ``enc`` and the header that conveys it; counts a use of the key."""
+    key.spend()
+    return key.primitive.convey(key.pair.public, enc, length, key.kid)  # type: ignore[no-any-return]  # Key holds any primitive
+
+
+def encrypt_compact(key: Key, payload: Buffer, content: Aead) -> CompactJwe:
+    """Return ``header.encrypted_key.iv.ciphertext.tag``.
+
+    Raises ``Unsupported`` for a composite key: compact serialization has room for one encrypted key.
+    """
+    if not key.primitive.compact:
+        raise Unsupported("a composite key needs the General JSON serialization")
+    content_key, header, recipients = start(key, content.algorithm.jose, content.key_bytes)
+    protected = b64u_encode(dump_header(header))
+    nonce = os.urandom(content.nonce_bytes)
+    sealed = memoryview(content.seal(content.decode_public(content_key), nonce, payload, protected))
+    return assemble(protected, recipients[0].encrypted_key, nonce, sealed, content.tag_bytes)
+
+
+def assemble(protected: bytes, encrypted_key: bytes, nonce: bytes, sealed: memoryview, tag_bytes: int) -> CompactJwe:
+    """Return the token; ``sealed`` is ciphertext and tag in one."""
+    token = CompactJwe(b"".join((protected, b".", b64u_encode(encrypted_key), b".", b64u_encode(nonce), b".")))
+    token += b64u_encode(sealed[:-tag_bytes])
+    token += b"."
+    token += b64u_encode(sealed[-tag_bytes:])
+    return token
+
+
+def decrypt_compact(key: Key, token: Buffer, content: Aead) -> bytes:
+    """Return the payload. Raises ``Refused``."""
+    if isinstance(token, memoryview):
+        token = bytes(token)
+    ends = _dots(token)
+    view = memoryview(token)
+    protected, encrypted_key, nonce, text, tag = (
+        view[a:b] for a, b in zip((0, *(e + 1 for e in ends)), (*ends, None), strict=True)
+    )
+    header = parse_header(b64u_decode(protected))
+    recipient = Recipient(header, b64u_decode(encrypted_key))
+    keys = content_keys(key, content.algorithm.jose, content.key_bytes, header, [recipient])
+    return open_sealed(content, keys, b64u_decode(nonce), text, b64u_decode(tag), protected)
+
+
+def _dots(token: bytes | bytearray) -> tuple[int, int, int, int]:
+    """Return where the parts end; a dot too many is left in a part, where base64url has no place for it."""
+    first = token.find(b".")
+    second = token.find(b".", first + 1)
+    third = token.find(b".", second + 1)
+    last = token.rfind(b".")
+    if not 0 <= first < second < third < last:
+        raise refusal()
+    return first, second, third, last
+
+
+def content_keys(
+    key: Key, enc: str, length: int, protected: Mapping[str, Any], recipients: Sequence[Recipient]
+) -> Iterator[bytes]:
+    """Yield the content keys that the token may mean for this key; counts a use. Raises ``Refused``."""
+    if "zip" in protected or (not key.primitive.compact and not protected):
+        raise refusal()
+    if key.pair.private is None:
+        raise Refused("key has no private part")
+    key.spend()
+    return key.primitive.content_keys(key.pair.private, enc, length, protected, recipients)  # type: ignore[no-any-return]  # as above
+
+
+def open_sealed(content: Aead, keys: Iterator[bytes], nonce: bytes, text: Buffer, tag: bytes, aad: Buffer) -> bytes:
+    """Return the plaintext of the text of a ciphertext, under the first of the keys that opens it. Raises ``Refused``."""
+    if len(nonce) != content.nonce_bytes or len(tag) != content.tag_bytes:
+        raise refusal()
+    sealed = b64u_decode_payload(text)
+    sealed += tag
+    for content_key in keys:
+        try:
+            return content.open(content.decode_public(content_key), nonce, sealed, aad)
+        except Refused:
+            continue
+    raise refusal()
+
+
+def reencrypt_compact(old: Key, new: Key, token: Buffer, content: Aead, new_content: Aead | None = None) -> CompactJwe:
+    """Return the payload under another key, once the token has been opened. The plaintext stays inside. Raises ``Refused``."""
+    return encrypt_compact(new, decrypt_compact(old, token, content), new_content or content)
