@@ -67,13 +67,20 @@ def plan(
     operators: Folders = [],  # noqa: B006  # typer copies it
     explain: Annotated[str, typer.Option(metavar="CASE", help="Say why a case is in or out.")] = "",
     cases: Annotated[bool, typer.Option("--cases", help="List every case.")] = False,
+    calibrate: Annotated[bool, typer.Option("--calibrate", help="Visit every case once, to tell the time.")] = False,
 ) -> None:
     """Show the cases of specs and what each rule dropped; run nothing."""
     from . import console, session
 
     options = session.Options(tuple(settings), select, _names(provider), tuple(str(p.resolve()) for p in operators))
     for path in session.find_specs(specs):
-        console.show_plan(session.plan_spec(path, options), explain, cases=cases)
+        if calibrate:
+            session.calibrate(path, options, console.watcher())
+        planned = session.plan_spec(path, options)
+        if explain:
+            console.explain(planned, explain)
+        else:
+            console.show_plan(planned, session.estimate(planned), cases=cases)
 
 
 @app.command()

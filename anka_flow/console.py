@@ -10,7 +10,7 @@ from typing import Any
 from .errors import SpecError
 from .plan import Plan
 from .runner import Runner, Visit
-from .units import format_size
+from .units import format_ns, format_size
 
 
 def say(line: str) -> None:
@@ -86,15 +86,19 @@ def _err(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201  # the console is this module's task
 
 
-def show_plan(plan: Plan, explain: str = "", *, cases: bool = False) -> None:
-    """Print a plan's counts, or why one case is in or out. Raises ``SpecError`` for a case that is neither."""
-    if explain:
-        _explain(plan, explain)
-        return
+def show_plan(plan: Plan, estimate: tuple[float, int], *, cases: bool = False) -> None:
+    """Print a plan's counts, its estimated time, and what each rule left out."""
     outcomes: dict[str, int] = {}
     for case in plan.cases:
         outcomes[case.outcome or "to run"] = outcomes.get(case.outcome or "to run", 0) + 1
     say(f"{plan.spec.name}: {len(plan.cases)} cases ({', '.join(f'{n} {name}' for name, n in outcomes.items())})")
+    time_ns, unknown = estimate
+    guess = "; 'plan --calibrate' tells more" if unknown else ""
+    known = len(plan.cases) - unknown
+    if known:
+        say(f"  estimated time: {format_ns(time_ns)}" + (f", {unknown} cases unknown{guess}" if unknown else ""))
+    else:
+        say("  estimated time: unknown before the first run; 'plan --calibrate' visits every case once")
     for rule in plan.spec.rules:
         say(f"  rule {rule.name} left out {len(plan.dropped[rule.name])}: {rule.why}")
     for reason, names in _unsupported(plan).items():
@@ -112,7 +116,8 @@ def _unsupported(plan: Plan) -> dict[str, list[str]]:
     return {reason: list(names) for reason, names in found.items()}
 
 
-def _explain(plan: Plan, wanted: str) -> None:
+def explain(plan: Plan, wanted: str) -> None:
+    """Print why a case is in or out of a plan."""
     found = False
     kept = [case for case in plan.cases if wanted in (case.id, case.id.rpartition("/")[0])]
     for case in kept[:1]:

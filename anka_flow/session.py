@@ -7,6 +7,7 @@ import importlib
 import json
 import pkgutil
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from . import __version__, environment
 from .columns import compile_columns
 from .discovery import Operators, bundled
 from .errors import Interrupted, SpecError, Unfit
+from .estimate import estimate_ns, remember
 from .journal import Journal
 from .plan import Plan, make_plan, matcher
 from .provider import availability, providers
@@ -81,8 +83,10 @@ def plan_spec(path: Path, options: Options) -> Plan:
     return replace(plan, cases=cases)
 
 
-def run_spec(path: Path, options: Options, out: Path, watcher: Watcher, say: Callable[[str], None]) -> int:
-    """Run a spec in a new folder under ``out``; return the exit code."""
+def run_spec(
+    path: Path, options: Options, out: Path, watcher: Watcher, say: Callable[[str], None], *, quiet: bool = False
+) -> int:
+    """Run a spec in a new folder under ``out``; return the exit code. ``quiet`` writes the files but no table."""
     plan = plan_spec(path, options)
     _columns(plan)
     stamp = datetime.datetime.now().astimezone().strftime("%Y%m%d_%H%M%S")
@@ -94,7 +98,7 @@ def run_spec(path: Path, options: Options, out: Path, watcher: Watcher, say: Cal
     }  # fmt: skip
     journal = Journal(folder / "journal.jsonl")
     journal.append(header)
-    return _carry_out(plan, journal, folder, stamp, options, env, watcher, say)
+    return _carry_out(plan, journal, folder, stamp, options, env, watcher, say, quiet=quiet)
 
 
 def resume(folder: Path, watcher: Watcher, say: Callable[[str], None]) -> int:
@@ -116,6 +120,20 @@ def resume(folder: Path, watcher: Watcher, say: Callable[[str], None]) -> int:
         if was != now:
             raise Unfit(f"{folder}: cannot be resumed: {what}; start a new run")
     return _carry_out(plan, journal, folder, header["stamp"], options, env, watcher, say)
+
+
+def calibrate(path: Path, options: Options, watcher: Watcher) -> None:
+    """Visit every case once in every pass, keep what it cost, and forget the figures."""
+    once = ("run.rounds=1", "run.warmup=0", "run.iterations=1", "run.min_time=0")
+    brief = replace(options, settings=(*options.settings, *once))
+    with tempfile.TemporaryDirectory() as folder:
+        run_spec(path, brief, Path(folder), watcher, lambda _: None, quiet=True)
+
+
+def estimate(plan: Plan) -> tuple[float, int]:
+    """Return how many nanoseconds the plan will take here, and how many cases that knows nothing of."""
+    machine = environment.fingerprint(environment.collect())
+    return estimate_ns(plan, machine, memory="bytes" in _units(plan).values())
 
 
 def _new_folder(parent: Path, stamp: str) -> Path:
@@ -143,10 +161,10 @@ def _units(plan: Plan) -> dict[str, str]:
 
 def _carry_out(
     plan: Plan, journal: Journal, folder: Path, stamp: str, options: Options, env: Mapping[str, Any],
-    watcher: Watcher, say: Callable[[str], None],
+    watcher: Watcher, say: Callable[[str], None], *, quiet: bool = False,
 ) -> int:  # fmt: skip
     runner = Runner(plan, journal, folder, watcher.visited, environment.taint_probe)
-    sinks = [sink() for sink in sink_types().values()]
+    sinks = [sink() for name, sink in sink_types().items() if not (quiet and name == "table")]
     run = RunInfo(plan, folder, stamp, _units(plan), _versions(plan), env)
     try:
         for sink in sinks:
@@ -167,6 +185,7 @@ def _carry_out(
             f"{folder}: results cannot be written: {(error.strerror or str(error)).lower()}; what finished is kept: "
             f"make room and go on with 'anka-flow run --resume {folder}'"
         ) from None
+    remember(plan, environment.fingerprint(env), runner.done.values())
     journal.close()
     shutil.rmtree(folder / "keys", ignore_errors=True)
     return code

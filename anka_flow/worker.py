@@ -46,8 +46,10 @@ class Worker:
 
     def visit(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the pass found of one case; its ``outcome`` says how it went."""
+        began = time.perf_counter_ns()
         try:
-            return {"outcome": "ok", **_PASSES[self.job["pass"]](self, case)}
+            found = _PASSES[self.job["pass"]](self, case)
+            return {"outcome": "ok", **found, "spent_ns": time.perf_counter_ns() - began}
         except Exception as error:  # noqa: BLE001  # whatever an operator raises costs its case only
             outcome = _OUTCOMES.get(type(error), "failed")
             return {"outcome": outcome, "reason": _reason(error)}

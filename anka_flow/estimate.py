@@ -1,0 +1,73 @@
+"""How long a plan will run here: from what its cases took in the last run or calibration on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from .plan import Plan
+
+WORKER_START_NS = 500_000_000  # a fresh interpreter with its operators and providers
+
+
+def store() -> Path:
+    """Return the file that remembers calibrations; ``ANKA_FLOW_CACHE`` names another folder."""
+    from platformdirs import user_cache_path
+
+    folder = os.environ.get("ANKA_FLOW_CACHE")
+    return (Path(folder) if folder else user_cache_path("anka-flow")) / "calibration.json"
+
+
+def _read() -> dict[str, Any]:
+    try:
+        found = json.loads(store().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def remember(plan: Plan, machine: str, events: Iterable[Mapping[str, Any]]) -> None:
+    """Note what each case took, for later estimates; a cache that cannot be written is no loss."""
+    events = list(events)
+    costs: dict[str, dict[str, list[float]]] = {}
+    iteration = {e["case"]: e["iteration_ns"] for e in events if "iteration_ns" in e}
+    for event in events:
+        if event.get("outcome") == "ok" and "spent_ns" in event:
+            calls = event.get("warmup_calls", 0) + event.get("iterations", 0)
+            spent = event["spent_ns"] - calls * iteration.get(event["case"], 0)
+            costs.setdefault(event["case"], {}).setdefault(event["pass"], []).append(max(0, spent))
+    known = _read()
+    mine = known.setdefault(machine, {}).setdefault(plan.spec.name, {})
+    for case, passes in costs.items():
+        fixed = {name: median(values) for name, values in passes.items()}
+        mine[case] = {**mine.get(case, {}), **fixed, "iteration": iteration.get(case, 0)}
+    path = store()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps(known), encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        return
+
+
+def estimate_ns(plan: Plan, machine: str, *, memory: bool) -> tuple[float, int]:
+    """Return how long the plan will take, and how many of its cases the figure knows nothing of."""
+    known = _read().get(machine, {}).get(plan.spec.name, {})
+    run = plan.spec.run
+    cases = [case for case in plan.cases if case.outcome is None]
+    costs = [known[case.id] for case in cases if case.id in known]
+    calls = (run.warmup or 8) + run.iterations
+    total = 0.0
+    for cost in costs:
+        reading = max(calls * cost["iteration"], float(run.min_time))
+        total += cost.get("prove", 0) + run.rounds * cost.get("timing", 0) + reading
+        total += cost.get("memory", 0) if memory else 0
+    unknown = len(cases) - len(costs)
+    if costs:
+        total *= len(cases) / len(costs)
+    return total + (run.rounds + 1 + memory) * WORKER_START_NS, unknown
