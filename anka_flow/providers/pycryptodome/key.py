@@ -85,8 +85,11 @@ class CurveKeys(Keys):
     def load_public(self, data: bytes) -> Any:
         if len(data) != self.public_bytes:
             raise ValueError
-        load = _LOAD.get(self.curve)
-        return load(data) if load else ECC.import_key(data, curve_name=self.curve)
+        if self.seeded:
+            return _LOAD[self.curve](data)
+        if data[0] != 4 or not any(data[1:]):  # the library takes hybrid points, and zeros for the point at infinity
+            raise ValueError
+        return ECC.import_key(data, curve_name=self.curve)
 
     def load_private(self, data: bytes) -> Any:
         if len(data) != self.width:
