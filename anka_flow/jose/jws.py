@@ -7,6 +7,7 @@ one error of ``encoding.refusal``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from anka_flow.errors import Refused
 from anka_flow.keys import Key
 from anka_flow.primitives import Algorithm, Buffer, Signer
 
+from .composite_signature import PAIRS
 from .encoding import (
     b64u_decode,
     b64u_decode_payload,
@@ -109,11 +111,30 @@ def assemble(signed: Buffer, signature: Buffer) -> bytearray:
     return bytearray(b".").join((signed, b64u_encode(signature)))
 
 
-def token_facts(token: Buffer) -> dict[str, str | int]:
-    """Return what a compact token itself shows: its ``alg`` and the octets of its ``signature``. Raises ``Refused``."""
-    protected, _, rest = bytes(token).partition(b".")
+@dataclass(frozen=True, slots=True)
+class CompactToken:
+    """A compact token that tells what it is: the form in which operators hand tokens on."""
+
+    octets: bytearray
+
+    def facts(self) -> dict[str, str | int]:
+        """Return what the token itself shows: its ``alg`` and the octets of its ``signature``. Raises ``Refused``."""
+        first, last = self.octets.find(b"."), self.octets.rfind(b".")
+        return facts(self.octets[:first], b64u_decode(self.octets[last + 1 :]))
+
+
+def facts(protected: Buffer, signature: Buffer) -> dict[str, str | int]:
+    """Return ``alg``, the octets of the ``signature``, and who gave the name (``naming``)."""
     alg = parse_header(b64u_decode(protected)).get("alg", "")
-    return {"alg": alg, "signature": len(b64u_decode(rest[rest.rfind(b".") + 1 :]))}
+    return {"alg": alg, "signature": len(signature), "naming": naming(alg)}
+
+
+def naming(alg: str) -> str:
+    """Return ``registered``, ``private``, or of a composite pair: ``JOSE draft``, ``LAMPS label``, ``private``."""
+    for pair in PAIRS.values():
+        if pair.alg == alg:
+            return pair.status
+    return "private" if alg.startswith("urn:") else "registered"
 
 
 def check_header(key: Key, protected: Mapping[str, Any], header: Mapping[str, Any] | None = None) -> bool:

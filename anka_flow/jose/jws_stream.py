@@ -14,7 +14,7 @@ from anka_flow.primitives import Buffer, Signing, Verifying
 from anka_flow.streams import BytesSource, Source
 
 from .encoding import b64u_decode, b64u_encode, dump_header, parse_header, refusal
-from .jws import check_header, private_of, signer_of
+from .jws import check_header, facts, private_of, signer_of
 
 MAX_TOKEN_BYTES = 256 * 1024  # a detached token holds a header and a signature; the largest (SLH-DSA) has 66 KiB
 _OWN = frozenset(("alg", "b64", "crit", "kid", "ank_kv", "iat"))
@@ -27,9 +27,7 @@ class DetachedToken(bytes):
 
     def facts(self) -> dict[str, str | int]:
         """Return what the token shows: its ``alg``, the octets of its ``signature``, and whether it was ``buffered``."""
-        protected, signature = take_apart(self)
-        alg = parse_header(b64u_decode(protected))["alg"]
-        return {"alg": alg, "signature": len(signature), "buffered": self.buffered}
+        return {**facts(*take_apart(self)), "buffered": self.buffered}
 
     def compact(self) -> bytes:
         """Return the compact form ``protected..signature``."""
