@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from .errors import AnkaError
+from .errors import AnkaError, Regression
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -109,6 +109,79 @@ def schema() -> None:
     from .spec import Spec
 
     print(json.dumps(Spec.model_json_schema(by_alias=True), indent=1))  # noqa: T201  # the command's output
+
+
+@app.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="A run's folder, a CSV of the published columns, or reference:NAME.")],
+    b: Annotated[str, typer.Argument(help="What is held against A.")],
+    fail_on: Annotated[list[str], typer.Option("--fail-on", metavar="LIMIT", help='As in "wall:+5%"; ends with code 4.')] = [],  # noqa: B006  # typer copies it
+    threshold: Annotated[float, typer.Option(min=0, help="The smallest share of change worth a verdict.")] = 0.02,
+    absolute: Annotated[bool, typer.Option("--absolute", help="Judge rows as they are, the common shift left in.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare runs of different machines or builds.")] = False,
+    format_: Annotated[str, typer.Option("--format", help="table, md, json or junit")] = "table",
+) -> None:
+    """Hold two runs, or a run and a published table, against each other."""
+    from . import compare as judge
+    from . import console, rendering
+
+    found = judge.compare(a, b, fail_on=fail_on, absolute=absolute, threshold=threshold, force=force)
+    console.say(rendering.render(found, format_))
+    if found.violations:
+        raise Regression("; ".join(map(str, found.violations)))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what disturbs measuring on this machine and what to mend; change nothing."""
+    from . import console, environment
+
+    env = environment.collect()
+    findings = environment.doctor(env)
+    console.show_doctor(env, findings)
+    raise typer.Exit(3 if any(f.severity == "unfit" for f in findings) else 0)
+
+
+@app.command()
+def selftest() -> None:
+    """Check on this machine that verdicts are right: no false alarm, no missed change. Takes under two minutes."""
+    from . import console
+    from . import selftest as module
+
+    report = module.selftest(console.say)
+    raise typer.Exit(0 if report.passed else 1)
+
+
+@provider_app.callback(invoke_without_command=True)
+def providers(context: typer.Context) -> None:
+    """Show which libraries are here, what each adds, and how to get those that are missing."""
+    from . import console
+
+    if context.invoked_subcommand is None:
+        console.show_providers()
+
+
+@provider_app.command()
+def install(
+    names: Annotated[Optional[list[str]], typer.Argument(help="Providers to build or fetch.")] = None,  # noqa: UP045  # typer reads it
+    all_: Annotated[bool, typer.Option("--all", help="Every provider that can be installed.")] = False,
+    jar: Annotated[Optional[Path], typer.Option(help="BouncyCastle's jar, where Maven cannot fetch it.")] = None,  # noqa: UP045  # typer reads it
+) -> None:
+    """Build or fetch providers into the user's data folder. Nothing is built or fetched without this command."""
+    from . import console
+    from . import install as module
+
+    module.install(list(module.NAMES) if all_ else names or [], jar=jar, progress=console.say)
+
+
+@provider_app.command()
+def uninstall(names: Annotated[list[str], typer.Argument(help="Providers to remove.")]) -> None:
+    """Remove what ``install`` brought."""
+    from . import console
+    from . import install as module
+
+    for name in module.uninstall(names):
+        console.say(f"{name}: removed")
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import SpecError
@@ -184,6 +184,24 @@ def _providers() -> tuple[list[str], list[list[str]]]:
         reason = availability(name)
         rows.append([name, "ready" if reason is None else "missing", provider.version() if reason is None else reason])
     return ["provider", "state", "version, or what is missing"], rows
+
+
+def show_providers() -> None:
+    """Print every provider: its state, its version, what it adds, what is missing."""
+    from .install import report
+
+    _print_table(["provider", "state", "version", "adds", "missing, and how to get it"], [list(row) for row in report()])
+
+
+def show_doctor(env: Mapping[str, Any], findings: Sequence[Any]) -> None:
+    """Print the machine in a few lines and what to mend."""
+    for name, value in env.items():
+        shown = {k: v for k, v in value.items() if k != "flags"} if isinstance(value, dict) else value
+        say(f"{name}: {shown}")
+    for finding in findings:
+        say(f"{finding.severity}: {finding.finding}; {finding.mend}")
+    if not findings:
+        say("nothing to mend")
 
 
 def _specs() -> tuple[list[str], list[list[str]]]:
