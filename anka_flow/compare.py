@@ -220,7 +220,7 @@ def _unique(keys: Iterable[Key]) -> dict[Key, Key]:
 
 
 def _noted(entry: Entry, ours: Key, theirs: Key) -> Entry:
-    if not (ours.provider and theirs.provider):
+    if not (ours.provider and theirs.provider) or ours.provider == theirs.provider:
         return entry
     return replace(entry, note="; ".join(filter(None, (entry.note, f"{ours.provider} against {theirs.provider}"))))
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 THRESHOLD = 0.02  # the smallest change worth a verdict
 FALSE_DISCOVERY_RATE = 0.05
 MIN_ROWS_FOR_COMMON = 8  # below, a table's median row is too much of each row to be taken out of it
+INDIFFERENCE = 0.125  # of the threshold: a change must be shown to exceed it; a noisy row's half per cent is no finding
 _MAD_TO_SD = 1.4826  # of a normal distribution
 _MEDIAN_ERROR = 1.2533  # standard error of a normal sample's median, against its mean's
 _LEAST_EXCESS = 2e-4  # trigamma(5000): rows whose spreads differ by chance alone get one variance, 10,000 degrees strong
@@ -72,8 +73,9 @@ def verdicts(
     """Judge every row: faster or slower, same within ``threshold`` (0.02 is 2 %), or unclear.
 
     ``old[i]`` and ``new[i]`` are the round medians of row i, positive, in the order of the rounds; a missing round is NaN.
-    Rows of one call must be of one meter, so that their spreads compare. A row is slower (faster) if the change is significant
-    at a false discovery rate of 5 % and at least the threshold; same if its whole interval lies within it; else unclear.
+    Rows of one call must be of one meter, so that their spreads compare. A row is slower (faster) if the change is at least
+    the threshold and shown, at a false discovery rate of 5 %, to exceed an eighth of it; same if its whole interval lies within
+    the threshold; else unclear.
     ``absolute`` judges the rows as they are: the common shift stays in and its uncertainty joins each row's.
     Raises ``ValueError`` for a value that is not positive or a row without any round on either side.
     """
@@ -178,8 +180,10 @@ class _Table:
         return middle, total, total**2 / (va**2 / da + vb**2 / db + rows**2 / (self.change.size - 1))
 
     def judge(self, threshold: float, *, absolute: bool) -> Judgement:
+        from math import log1p
+
         import numpy as np
-        from scipy.special import stdtr, stdtrit
+        from scipy.special import stdtrit
         from scipy.stats import false_discovery_control
 
         common = self.shift()
@@ -191,12 +195,22 @@ class _Table:
         known = freedom > 0
         error = np.sqrt(variance)
         p, half = np.full(change.shape, np.nan), np.full(change.shape, np.nan)
-        with np.errstate(divide="ignore", invalid="ignore"):  # rows without any spread: t is infinite, or 0/0 = no change
-            t = np.where(change == 0, 0.0, np.abs(change) / error)
-        p[known] = false_discovery_control(2 * stdtr(freedom[known], -t[known])) if known.any() else []
+        if known.any():
+            p[known] = false_discovery_control(_beyond(change, error, freedom, log1p(INDIFFERENCE * threshold))[known])
         half[known] = stdtrit(freedom[known], (1 + CONFIDENCE) / 2) * error[known]
         rows = zip(change, half, self.change, p, strict=True)
         return Judgement(tuple(_verdict(*row, threshold) for row in rows), _shift(common), threshold)
+
+
+def _beyond(change: Floats, error: Floats, freedom: Floats, margin: float) -> Floats:
+    """Return p of "the change is no larger than ``margin``" (McCarthy and Smyth 2009, limma's treat)."""
+    import numpy as np
+    from scipy.special import stdtr
+
+    with np.errstate(divide="ignore", invalid="ignore"):  # rows without any spread: t is infinite, and 0/0 is no change
+        near, far = (np.nan_to_num((np.abs(change) + side * margin) / error, nan=0.0) for side in (-1, 1))
+    p: Floats = np.minimum(stdtr(freedom, -near) + stdtr(freedom, -far), 1.0)
+    return p
 
 
 def _joined(variance: Floats, freedom: Floats, common: tuple[float, float, float]) -> tuple[Floats, Floats]:
