@@ -14,7 +14,8 @@ from anka_flow.errors import Refused, Unsupported
 from anka_flow.keys import Key
 from anka_flow.primitives import Aead, Buffer
 
-from .encoding import b64u_decode, b64u_decode_payload, b64u_encode, dump_header, parse_header, refusal
+from .content import open_text, seal_text
+from .encoding import b64u_decode, b64u_encode, dump_header, parse_header, refusal
 from .management import Conveyed, Recipient
 
 Facts = dict[str, str | int | bool]
@@ -63,23 +64,21 @@ def encrypt_compact(key: Key, payload: Buffer, content: Aead) -> CompactJwe:
     """
     if not key.primitive.compact:
         raise Unsupported("a composite key needs the General JSON serialization")
-    content_key, header, recipients = start(key, content.algorithm.jose, content.key_bytes)
-    protected = b64u_encode(dump_header(header))
+    return seal_compact(start(key, content.algorithm.jose, content.key_bytes), payload, content)
+
+
+def seal_compact(conveyed: Conveyed, payload: Buffer, content: Aead) -> CompactJwe:
+    """Return the token of a content key and the header that conveys it."""
+    protected = b64u_encode(dump_header(conveyed.protected))
     nonce = os.urandom(content.nonce_bytes)
-    sealed = memoryview(content.seal(content.decode_public(content_key), nonce, payload, protected))
-    return assemble(protected, recipients[0].encrypted_key, nonce, sealed, content.tag_bytes)
-
-
-def assemble(protected: bytes, encrypted_key: bytes, nonce: bytes, sealed: memoryview, tag_bytes: int) -> CompactJwe:
-    """Return the token; ``sealed`` is ciphertext and tag in one."""
+    encrypted_key = conveyed.recipients[0].encrypted_key
     token = CompactJwe(b"".join((protected, b".", b64u_encode(encrypted_key), b".", b64u_encode(nonce), b".")))
-    token += b64u_encode(sealed[:-tag_bytes])
-    token += b"."
-    token += b64u_encode(sealed[-tag_bytes:])
+    tag = seal_text(token, content, content.decode_public(conveyed.content_key), nonce, payload, protected)
+    token += b"." + b64u_encode(tag)
     return token
 
 
-def decrypt_compact(key: Key, token: Buffer, content: Aead) -> bytes:
+def decrypt_compact(key: Key, token: Buffer, content: Aead) -> bytes | bytearray:
     """Return the payload. Raises ``Refused``."""
     if isinstance(token, memoryview):
         token = bytes(token)
@@ -91,7 +90,7 @@ def decrypt_compact(key: Key, token: Buffer, content: Aead) -> bytes:
     header = parse_header(b64u_decode(protected))
     recipient = Recipient(header, b64u_decode(encrypted_key))
     keys = content_keys(key, content.algorithm.jose, content.key_bytes, header, [recipient])
-    return open_sealed(content, keys, b64u_decode(nonce), text, b64u_decode(tag), protected)
+    return open_text(content, keys, b64u_decode(nonce), text, b64u_decode(tag), protected)
 
 
 def _dots(token: bytes | bytearray) -> tuple[int, int, int, int]:
@@ -115,20 +114,6 @@ def content_keys(
         raise Refused("key has no private part")
     key.spend()
     return key.primitive.content_keys(key.pair.private, enc, length, protected, recipients)  # type: ignore[no-any-return]  # as above
-
-
-def open_sealed(content: Aead, keys: Iterator[bytes], nonce: bytes, text: Buffer, tag: bytes, aad: Buffer) -> bytes:
-    """Return the plaintext of the text of a ciphertext, under the first of the keys that opens it. Raises ``Refused``."""
-    if len(nonce) != content.nonce_bytes or len(tag) != content.tag_bytes:
-        raise refusal()
-    sealed = b64u_decode_payload(text)
-    sealed += tag
-    for content_key in keys:
-        try:
-            return content.open(content.decode_public(content_key), nonce, sealed, aad)
-        except Refused:
-            continue
-    raise refusal()
 
 
 def reencrypt_compact(old: Key, new: Key, token: Buffer, content: Aead, new_content: Aead | None = None) -> CompactJwe:

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from anka_flow.keys import Key
 from anka_flow.primitives import Aead, Buffer
 
+from .content import open_text, seal_text
 from .encoding import b64u_encode, dump_header
 from .framing import Frame, frame, head_text, split, tail_text
-from .jwe import Facts, content_keys, header_facts, open_sealed, start
+from .jwe import Facts, content_keys, header_facts, start
 from .management import Conveyed, Mode, Recipient
 
 
@@ -42,23 +43,9 @@ def seal_general(conveyed: Conveyed, payload: Buffer, content: Aead, *, aad: Buf
     protected = b64u_encode(dump_header(conveyed.protected))
     nonce = os.urandom(content.nonce_bytes)
     bound = protected if aad is None else protected + b"." + b64u_encode(aad)
-    sealed = memoryview(content.seal(content.decode_public(conveyed.content_key), nonce, payload, bound))
-    return assemble(protected, conveyed.recipients, nonce, sealed, content.tag_bytes, aad=aad)
-
-
-def assemble(
-    protected: bytes,
-    recipients: Sequence[Recipient],
-    nonce: bytes,
-    sealed: memoryview,
-    tag_bytes: int,
-    *,
-    aad: Buffer | None = None,
-) -> GeneralJwe:
-    """Return the token; ``sealed`` is ciphertext and tag in one."""
-    token = GeneralJwe(head_text(protected, recipients, nonce, aad))
-    token += b64u_encode(sealed[:-tag_bytes])
-    token += tail_text(bytes(sealed[-tag_bytes:]))
+    token = GeneralJwe(head_text(protected, conveyed.recipients, nonce, aad))
+    tag = seal_text(token, content, content.decode_public(conveyed.content_key), nonce, payload, bound)
+    token += tail_text(tag)
     return token
 
 
@@ -75,12 +62,12 @@ def encrypt_for(keys: Sequence[Key], payload: Buffer, content: Aead, *, aad: Buf
     return seal_general(Conveyed(content_key, {"enc": enc}, recipients), payload, content, aad=aad)
 
 
-def decrypt_general(key: Key, token: Buffer, content: Aead) -> bytes:
+def decrypt_general(key: Key, token: Buffer, content: Aead) -> bytes | bytearray:
     """Return the payload of a General or Flattened token. Raises ``Refused``."""
     members, text = split(token)
     parts = frame(members)
     keys = content_keys(key, content.algorithm.jose, content.key_bytes, parts.protected, parts.recipients)
-    return open_sealed(content, keys, parts.iv, text, parts.tag, parts.aad)
+    return open_text(content, keys, parts.iv, text, parts.tag, parts.aad)
 
 
 def reencrypt_general(old: Key, new: Key, token: Buffer, content: Aead, new_content: Aead | None = None) -> GeneralJwe:
