@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-THRESHOLD = 0.02  # the smallest change worth a verdict
+THRESHOLD = 0.03  # the smallest change worth a verdict: at 1 % noise it keeps +0.5 % from ever being called slower
 FALSE_DISCOVERY_RATE = 0.05
 MIN_ROWS_FOR_COMMON = 8  # below, a table's median row is too much of each row to be taken out of it
 INDIFFERENCE = 0.125  # of the threshold: a change must be shown to exceed it; a noisy row's half per cent is no finding
@@ -70,7 +70,7 @@ def verdicts(
     threshold: float = THRESHOLD,
     absolute: bool = False,
 ) -> Judgement:
-    """Judge every row: faster or slower, same within ``threshold`` (0.02 is 2 %), or unclear.
+    """Judge every row: faster or slower, same within ``threshold`` (0.03 is 3 %), or unclear.
 
     ``old[i]`` and ``new[i]`` are the round medians of row i, positive, in the order of the rounds; a missing round is NaN.
     Rows of one call must be of one meter, so that their spreads compare. A row is slower (faster) if the change is at least
