@@ -57,7 +57,10 @@ class PqKem(_Keys):
         self._encaps, self._decaps = library.encaps, library.decaps
 
     def encapsulate(self, public: bytes) -> tuple[bytes, bytes]:
-        return self._encaps(public)  # type: ignore[no-any-return]  # the library has no types
+        try:
+            return self._encaps(public)  # type: ignore[no-any-return]  # the library has no types
+        except ValueError:
+            raise Refused(f"not a public key of {self.algorithm.name}") from None
 
     def decapsulate(self, private: bytes, ciphertext: Buffer) -> bytes:
         try:
