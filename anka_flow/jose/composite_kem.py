@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from anka_flow.errors import Refused
-from anka_flow.primitives import Algorithm, Buffer, Kem, KeyPair
+from anka_flow.primitives import Aead, Algorithm, Buffer, Kem, KeyPair
 
 from .encoding import lp, refusal
 from .kdf import HASHES, bits, hkdf
@@ -55,6 +55,7 @@ class CompositeKem:
     """
 
     compact = False
+    content: Aead | None = None
 
     def __init__(self, classical: Kem, pqc: Kem, kdf: str = "HKDF-SHA256", *, enc: str = "A256GCM", length: int = 32) -> None:
         if kdf not in HASHES:

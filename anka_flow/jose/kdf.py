@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from anka_flow.primitives import Buffer
 
@@ -17,6 +17,7 @@ KMAC_KEY_BYTES = 32
 HASHES = {"HKDF-SHA256": "sha256", "HKDF-SHA384": "sha384", "HKDF-SHA512": "sha512"}
 
 
+@runtime_checkable
 class Kmac(Protocol):
     """KMAC256 with an output of any length (SP 800-185, 4): the length enters the computation, so it is not a prefix."""
 

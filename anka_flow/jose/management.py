@@ -46,11 +46,15 @@ class Share(NamedTuple):
 
 
 class Management(Protocol):
-    """What the primitive of a JWE key does. ``compact`` tells whether one header and one encrypted key suffice."""
+    """What the primitive of a JWE key does. ``compact`` tells whether one header and one encrypted key suffice.
+
+    ``content`` is the content algorithm where the key itself fixes it (``dir``).
+    """
 
     algorithm: Algorithm
     alg: str
     compact: bool
+    content: Aead | None
 
     def generate(self) -> KeyPair: ...
     def encode_public(self, public: Any) -> bytes: ...
@@ -71,6 +75,7 @@ class Mode(ABC):
     """A key management mode of one algorithm, over the primitive that does the work."""
 
     compact = True
+    content: Aead | None = None
     alg: str
 
     def __init__(self, primitive: Any, alg: str) -> None:
@@ -118,6 +123,7 @@ class Direct(Mode):
 
     def __init__(self, primitive: Aead) -> None:
         super().__init__(primitive, "dir")
+        self.content = primitive
 
     def share(self, public: Any, enc: str, length: int, content_key: bytes | None = None) -> Share:
         _no_given(content_key, self.alg)
@@ -234,6 +240,19 @@ class Encapsulation(_Derived):
 
     def read(self, header: Mapping[str, Any]) -> bytes:
         return _octets(header, "ek")
+
+
+def mode_of(primitive: Kem | Aead | KeyWrap, kmac: Kmac, wrap: KeyWrap | None = None) -> Mode:
+    """Return the key management mode of an algorithm, by its kind and family; ``wrap`` makes a KEM's one of key wrapping."""
+    algorithm: Any = primitive.algorithm
+    one: Any = primitive
+    if algorithm.kind == "aead":
+        return Direct(one)
+    if algorithm.family == "AES-GCMKW":
+        return GcmWrapping(one)
+    if algorithm.kind == "wrap" or algorithm.family == "RSA":
+        return Wrapping(one)
+    return Agreement(one, wrap) if algorithm.family == "ECDH" else Encapsulation(one, kmac, wrap)
 
 
 def _no_given(content_key: bytes | None, alg: str) -> None:

@@ -31,6 +31,7 @@ _COUNTER_BYTES = 5  # uint32 and the flag of the last segment
 _MAX_SEGMENTS = 1 << 32
 _PREFIX = "urn:anka-flow:"
 _SALT_BYTES = 16
+_BLOCK_BYTES = 16
 
 
 def enc_of(content: Aead) -> str:
@@ -117,10 +118,17 @@ def open_segments(
     if len(prefix) != content.nonce_bytes - _COUNTER_BYTES:
         raise refusal()
     key = _segment_key(content, content_key, protected)
-    for index, (segment, last) in enumerate(_gather(pieces, SEGMENT_BYTES + content.tag_bytes)):
-        if index and len(segment) == content.tag_bytes:
+    for index, (segment, last) in enumerate(_gather(pieces, _sealed_bytes(content))):
+        plain = content.open(key, _nonce(prefix, index, last=last), segment, b"")
+        if index and not plain:
             raise refusal()  # only an empty message has an empty segment
-        yield content.open(key, _nonce(prefix, index, last=last), segment, b"")
+        yield plain
+
+
+def _sealed_bytes(content: Aead) -> int:
+    """Return the octets of a full segment; CBC always adds padding, here a whole block (RFC 7518, 5.2.2.1)."""
+    padding = _BLOCK_BYTES if content.algorithm.family == "AES-CBC-HMAC" else 0
+    return SEGMENT_BYTES + padding + content.tag_bytes
 
 
 def _gather(pieces: Iterator[Buffer], size: int) -> Iterator[tuple[memoryview, bool]]:

@@ -20,7 +20,7 @@ from typing import Any
 from anka_flow.errors import AnkaError, Refused, Unsupported
 from anka_flow.keys import Key
 from anka_flow.primitives import Aead, Buffer
-from anka_flow.streams import CHUNK_BYTES, Sink, Source
+from anka_flow.streams import CHUNK_BYTES, Arena, Sink, Source
 
 from . import segment
 from .encoding import b64u_encode, dump_header, refusal
@@ -225,3 +225,35 @@ def token_facts(source: Source, content: Aead) -> Facts:
     if facts["enc"] == segment.enc_of(content):
         return {**facts, "enc": content.algorithm.jose, "stream_enc": facts["enc"], "segmented": True}
     return {**facts, "nonce": len(parts.iv), "segmented": False}
+
+
+class StreamToken:
+    """A streamed token where it lies: a source of its text."""
+
+    once = False
+
+    def __init__(self, source: Arena, content: Aead) -> None:
+        self.source, self.content = source, content
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def chunks(self, size: int = CHUNK_BYTES) -> Iterator[Buffer]:
+        return self.source.chunks(size)
+
+    def facts(self) -> Facts:
+        """Return what the token shows, and its length."""
+        return {**token_facts(self.source, self.content), "token": len(self)}
+
+
+class Plaintext(StreamToken):
+    """What a streamed token held: a source of octets that says how they were released."""
+
+    def __init__(self, source: Arena, content: Aead, *, segmented: bool, quarantined: bool) -> None:
+        super().__init__(source, content)
+        self.segmented, self.quarantined = segmented, quarantined
+
+    def facts(self) -> Facts:
+        """Return which way of releasing only verified plaintext was taken."""
+        whole = not self.segmented
+        return {"two_pass": whole and not self.quarantined, "quarantined": whole and self.quarantined}
