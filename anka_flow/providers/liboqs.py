@@ -21,9 +21,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..errors import Refused, Unsupported
-from ..primitives import Algorithm, Buffer, KeyPair, Primitive
-from ..provider import Provider
+from anka_flow.errors import Refused, Unsupported
+from anka_flow.primitives import Algorithm, Buffer, KeyPair, Primitive
+from anka_flow.provider import Provider
 from .octets import address, fresh, function
 from .place import provider_folder, shared_object
 
@@ -144,7 +144,7 @@ def _quiet(prefix: Path | None) -> Iterator[None]:
     find, named = ctypes.util.find_library, os.environ.get("OQS_INSTALL_PATH")
     if prefix:
         os.environ["OQS_INSTALL_PATH"] = str(prefix)
-        ctypes.util.find_library = lambda name: None  # noqa: ARG005  # the signature is ctypes' own
+        ctypes.util.find_library = lambda name: None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -297,10 +297,10 @@ class _Signer(_Keys):
         if context and (not self.contexts or len(context) > 255):
             raise Refused(f"{self.algorithm.name} takes no such context")
 
-    def start_sign(self, private: bytes) -> Any:  # noqa: ARG002  # the shape of every Signer
+    def start_sign(self, private: bytes) -> Any:
         raise Unsupported(f"liboqs signs {self.algorithm.name} over a whole message only")
 
-    def start_verify(self, public: bytes) -> Any:  # noqa: ARG002
+    def start_verify(self, public: bytes) -> Any:
         raise Unsupported(f"liboqs verifies {self.algorithm.name} over a whole message only")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Protocol
 
-from ..primitives import Buffer
+from anka_flow.primitives import Buffer
 
 _SIMPLE = 0  # PyBUF_SIMPLE: a plain run of octets, read-only will do
 
