@@ -20,7 +20,7 @@ from .errors import SpecError, Unsupported
 from .expression import Expression
 from .pipeline import Node, StepError, Use, compile_pipeline
 from .primitives import Algorithm, Primitive
-from .provider import choose, offering, providers
+from .provider import availability, choose, offering, providers
 from .registry import suggest
 from .spec import Rule, Spec, Step
 from .units import format_size
@@ -45,6 +45,7 @@ class Case:
     providers: Mapping[str, str] = field(default_factory=dict)
     outcome: str | None = None
     reason: str = ""
+    offered: int = 1  # how many of the spec's providers are here and offer every algorithm of the case
 
     @property
     def provider(self) -> str:
@@ -53,7 +54,8 @@ class Case:
 
     def names(self) -> dict[str, Any]:
         """Return what rules and ``-k`` may speak of."""
-        return {**self.axes, "payload_bytes": self.payload_bytes, "provider": self.provider, "id": self.id}
+        own = {"payload_bytes": self.payload_bytes, "provider": self.provider, "id": self.id, "offered": self.offered}
+        return {**self.axes, **own}
 
 
 @dataclass(frozen=True)
@@ -210,18 +212,19 @@ def _candidates(spec: Spec, catalog: Catalog, axes: Mapping[str, Sequence[Algori
     shared = {name: catalog.get(s.kind, s.name) for name, s in spec.shared.items()}
     for combination in itertools.product(*axes.values()):
         chosen = dict(zip(axes, combination, strict=True))
-        for only in ((name,) for name in spec.providers) if spec.providers else (order,):
-            if spec.providers and not all(_offered(a, only[0], catalog) for a in chosen.values()):
-                continue
+        able = [n for n in spec.providers or () if all(_offered(a, n, catalog) for a in chosen.values())]
+        present = sum(availability(name) is None for name in able)
+        for only in ((name,) for name in able) if spec.providers else (order,):
             served, outcome, reason = _providers(chosen, shared, catalog, only, order)
             suffix = f"@{only[0]}" if spec.providers else ""
             label = "+".join(a.name for a in combination) + suffix
             for size in spec.payloads:
-                yield Case(f"{label}/{format_size(size).replace(' ', '')}", chosen, size, served, outcome, reason)
+                yield Case(f"{label}/{format_size(size).replace(' ', '')}", chosen, size, served, outcome, reason, present)
 
 
 def _offered(algorithm: Algorithm, provider: str, catalog: Catalog) -> bool:
-    return any(p.name == provider for p in offering(algorithm, catalog.default_order))
+    found = next((p for p in offering(algorithm, catalog.default_order) if p.name == provider), None)
+    return found is not None and found.refusal(algorithm) is None
 
 
 def _providers(

@@ -25,7 +25,7 @@ from .primitives import Algorithm, Primitive
 from .provider import providers
 
 MAX_FAILURES = 3  # wrong results in a row after which a case is given up
-STEADY_NS = 3_000_000_000  # what warming up may take where the spec gives no count
+STEADY_NS = 1_000_000_000  # what warming up may take where the spec gives no count
 STEADY_CALLS = 400
 JIT_CALLS = 100  # a just-in-time compiler needs about this many calls to settle
 

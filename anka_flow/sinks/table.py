@@ -37,8 +37,31 @@ class TableSink(ResultSink):
         needed = Console(width=1000).measure(table).maximum
         console = Console(highlight=False, width=max(needed, 80), soft_wrap=True)  # a cut number is a wrong number
         console.print(table)
+        if self.run.plan.spec.providers:
+            self._ratios()
         for line in self.totals():
             console.print(line, markup=False)
+
+    def _ratios(self) -> None:
+        """Print, per algorithm and payload, how much longer each provider takes than the quickest."""
+        from rich.console import Console
+        from rich.table import Table
+
+        names = list(self.run.plan.spec.providers or ())
+        for step in self.run.plan.measured():
+            rows: dict[tuple[str, int], dict[str, float]] = {}
+            for result in self.results:
+                figure = result.figure(step, "wall")
+                if figure and figure.stats:
+                    key = ("+".join(a.name for a in result.case.axes.values()), result.case.payload_bytes)
+                    rows.setdefault(key, {})[result.case.provider] = figure.stats["median"]
+            table = Table(title=f"{step}: times the quickest library's", title_justify="left")
+            for i, name in enumerate(["algorithm", "BYTES", *names]):
+                table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
+            for (label, size), found in rows.items():
+                best = min(found.values())
+                table.add_row(label, str(size), *(f"{found[n] / best:.2f}" if n in found else "" for n in names))
+            Console(highlight=False, width=160).print(table)
 
     def totals(self) -> list[str]:
         """Return the lines below the table: counts, octets, time per operation, and what did not run and why."""
