@@ -28,15 +28,21 @@ def _mode(algorithm: Kem | Aead) -> Mode:
     return mode_of(algorithm, kmac)
 
 
-def _restore(data: bytes, algorithm: Kem | Aead) -> Key:
-    return Key.load(data, _mode(algorithm))
+def _restore(data: bytes, algorithm: Kem | Aead, content: Aead) -> Key:
+    return Key.load(data, _fitting(algorithm, content))
 
 
 @operator(restore=_restore)
-def generate(algorithm: Kem | Aead) -> Key:
-    """Return a new key of the algorithm's key management mode."""
-    mode = _mode(algorithm)
+def generate(algorithm: Kem | Aead, content: Aead) -> Key:
+    """Return a new key of the algorithm's key management mode. Raises ``Unsupported`` if it cannot serve the content."""
+    mode = _fitting(algorithm, content)
     return Key(mode, mode.generate())
+
+
+def _fitting(algorithm: Kem | Aead, content: Aead) -> Mode:
+    if not content.algorithm.jose:
+        raise Unsupported(f"{content.algorithm.name} has no JOSE name in the catalog, so no token can say that it is used")
+    return _mode(algorithm)
 
 
 @operator
@@ -64,33 +70,33 @@ def reencrypt(old: Key, new: Key, token: CompactJwe | GeneralJwe, content: Aead)
 
 
 @operator
-def encrypt_stream(key: Key, payload: Source, out: Arena, content: Aead, profile: str = "") -> StreamToken:
-    """Write the token of a source to ``out``: profile S1, or S2 where the content algorithm takes whole messages only."""
+def encrypt_stream(key: Key, payload: Source, sink: Arena, content: Aead, profile: str = "") -> StreamToken:
+    """Write the token of a source to ``sink``: profile S1, or S2 where the content algorithm takes whole messages only."""
     chosen = key.primitive.content or content
-    stream.encrypt_stream(key, payload, out.rewind(), chosen, profile)
-    return StreamToken(out, chosen)
+    stream.encrypt_stream(key, payload, sink.rewind(), chosen, profile)
+    return StreamToken(sink, chosen)
 
 
 @operator
 def decrypt_stream(
-    key: Key, token: StreamToken, out: Arena, content: Aead, profile: str = "", quarantined: bool = False
+    key: Key, token: StreamToken, sink: Arena, content: Aead, profile: str = "", quarantined: bool = False
 ) -> Plaintext:
-    """Write the payload of a token to ``out``, and nothing that is not verified: see ``jose.stream``."""
+    """Write the payload of a token to ``sink``, and nothing that is not verified: see ``jose.stream``."""
     chosen = key.primitive.content or content
-    stream.decrypt_stream(key, token, out.rewind(), chosen, profile, quarantined=quarantined)
+    stream.decrypt_stream(key, token, sink.rewind(), chosen, profile, quarantined=quarantined)
     segmented = stream.profile_of(chosen, profile) == stream.S2
-    return Plaintext(out, chosen, segmented=segmented, quarantined=quarantined)
+    return Plaintext(sink, chosen, segmented=segmented, quarantined=quarantined)
 
 
 @operator
 def reencrypt_stream(
-    old: Key, new: Key, token: StreamToken, out: Arena, content: Aead, profile: str = "", quarantined: bool = False
+    old: Key, new: Key, token: StreamToken, sink: Arena, content: Aead, profile: str = "", quarantined: bool = False
 ) -> StreamToken:
-    """Write the token under the new key to ``out``; the plaintext stays inside."""
+    """Write the token under the new key to ``sink``; the plaintext stays inside."""
     source = old.primitive.content or content
     target = new.primitive.content or content
-    stream.reencrypt_stream(old, new, token, out.rewind(), source, target, profile=profile, quarantined=quarantined)
-    return StreamToken(out, target)
+    stream.reencrypt_stream(old, new, token, sink.rewind(), source, target, profile=profile, quarantined=quarantined)
+    return StreamToken(sink, target)
 
 
 @operator

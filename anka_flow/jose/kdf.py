@@ -14,6 +14,7 @@ from anka_flow.primitives import Buffer
 from .encoding import lp
 
 KMAC_KEY_BYTES = 32
+_SIZES = {"sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
 HASHES = {"HKDF-SHA256": "sha256", "HKDF-SHA384": "sha384", "HKDF-SHA512": "sha512"}
 
 
@@ -42,13 +43,13 @@ def concat_kdf(secret: Buffer, algorithm_id: str, length: int, *, apu: bytes = b
 
 
 def hkdf_extract(digest: str, salt: bytes, secret: Buffer) -> bytes:
-    """Return the pseudorandom key (RFC 5869, 2.2); an empty salt stands for zero octets of the hash's length."""
-    return hmac.digest(salt or bytes(hashlib.new(digest).digest_size), secret, digest)
+    """Return the pseudorandom key (RFC 5869, 2.2) of sha1, sha256, sha384 or sha512; an empty salt stands for zero octets of the hash's length."""
+    return hmac.digest(salt or bytes(_SIZES[digest]), secret, digest)
 
 
 def hkdf_expand(digest: str, key: bytes, info: bytes, length: int) -> bytes:
     """Return output keying material (RFC 5869, 2.3). Raises ``ValueError`` above 255 hash lengths."""
-    size = hashlib.new(digest).digest_size
+    size = _SIZES[digest]
     if length > 255 * size:
         raise ValueError(f"HKDF gives at most {255 * size} octets")
     block = output = b""
