@@ -61,8 +61,12 @@ class Report:
     seconds: float
 
     @property
+    def passed(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+    @property
     def exit_code(self) -> int:
-        return 0 if all(check.ok for check in self.checks) else 1
+        return 0 if self.passed else 1
 
     def __str__(self) -> str:
         told = f"noise of this machine: {self.noise:.2%} between rounds (drift out); {self.seconds:.0f} s"

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from anka_flow import Algorithm, Buffer, Kem, Key, KeyPair, Mac, Signer, operator, primitive
-from anka_flow.jose import jwk, jws
+from anka_flow.jose import jws
 from anka_flow.jose.damage import flip
 from anka_flow.jose.jws import CompactToken
 
@@ -22,23 +22,23 @@ _LEAKED: list[bytes] = []
 
 
 @operator
-def other_key(algorithm: Signer | Mac, name: str = "HMAC-SHA256") -> Key:  # noqa: ARG001  # to ignore it is the fault
-    """Return a key of the algorithm ``name``, whatever was asked for. Must end as ``failed``: identity.
+def another(algorithm: Signer | Mac, name: str = "HMAC-SHA256") -> Signer | Mac:  # noqa: ARG001  # to ignore it is the fault
+    """Return the algorithm ``name``, whatever was asked for. A case that makes its key of it must end as ``failed``: identity.
 
-    Tokens made with it are sound in themselves and say truly what they are: only the case's name betrays them.
+    Tokens made with such a key are sound and say truly what they are: only the case's name betrays them.
     """
     kind = "mac" if name.startswith(("HMAC", "KMAC", "CMAC")) else "signature"
-    return jwk.generate(primitive(kind, name))
+    found: Signer | Mac = primitive(kind, name)  # type: ignore[assignment]  # the catalog holds no other under these kinds
+    return found
 
 
 @operator
-def mislabelled_key(algorithm: Kem, really: str = "HQC-128") -> Key:
-    """Return a key that calls itself by the algorithm asked for, but is of another. Must end as ``failed``: identity.
+def mislabelled(algorithm: Kem, really: str = "HQC-128") -> Kem:
+    """Return a KEM that calls itself what was asked for, but is another. Such a case must end as ``failed``: identity.
 
-    With HQC-192 asked for and HQC-128 made it is the fault of the published tables: sizes of public key and ciphertext tell.
+    With HQC-192 asked for and HQC-128 made it is the fault of the published tables: the size of its ciphertext tells.
     """
-    disguise = _Disguise(algorithm.algorithm, primitive("kem", really))
-    return Key(disguise, disguise.generate())
+    return _Disguise(algorithm.algorithm, primitive("kem", really))
 
 
 class _Disguise:
@@ -169,8 +169,8 @@ def leak(data: bytes, mib: int = 1) -> bytes:
 
 @operator
 def crash(data: bytes) -> bytes:
-    """Read address 0. Must end as ``failed``: the process was killed by SIGSEGV; the other cases go on in a new one."""
-    return ctypes.string_at(0, len(data))
+    """Read address 1. Must end as ``failed``: the process was killed by SIGSEGV; the other cases go on in a new one."""
+    return ctypes.string_at(1, len(data))
 
 
 @operator
