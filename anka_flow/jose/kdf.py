@@ -43,7 +43,7 @@ def concat_kdf(secret: Buffer, algorithm_id: str, length: int, *, apu: bytes = b
 
 
 def hkdf_extract(digest: str, salt: bytes, secret: Buffer) -> bytes:
-    """Return the pseudorandom key (RFC 5869, 2.2) of sha1, sha256, sha384 or sha512; an empty salt stands for zero octets of the hash's length."""
+    """Return the pseudorandom key (RFC 5869, 2.2); an empty salt stands for zero octets of the hash's length."""
     return hmac.digest(salt or bytes(_SIZES[digest]), secret, digest)
 
 
