@@ -124,7 +124,7 @@ class Worker:
         for node in once:
             values[node.slot] = Bound(node, values, set()).ready(values)()
         facts = _facts(values)
-        _identify(values, facts)
+        _identify([self.algorithms[key] for key in case["axes"].values()], values, facts)
         loops, iteration_ns = self._calibrate(loop, iterated - set_up)
         return {"facts": facts, "proofs": proofs, "loops": loops, "setup_ns": set_up - began, "iteration_ns": iteration_ns}
 
@@ -270,12 +270,15 @@ def _facts(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {slot: dict(v.facts()) for slot, v in values.items() if callable(getattr(v, "facts", None))}
 
 
-def _identify(values: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Compare what the artefacts show with what the key's algorithm fixes. Raises ``IdentityFailed``."""
+def _identify(named: Sequence[Algorithm], values: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Compare what the artefacts show with what the case's algorithm fixes. Raises ``IdentityFailed``.
+
+    Where a case names several algorithms, its keys' own tells what was composed of them; keys of several kinds tell nothing.
+    """
     keys = [v.primitive.algorithm for v in values.values() if hasattr(v, "primitive") and hasattr(v, "pair")]
-    if not keys or any(k.id != keys[0].id for k in keys):
+    algorithm = named[0] if len(named) == 1 else keys[0] if len({key.id for key in keys}) == 1 else None
+    if algorithm is None:
         return
-    algorithm = keys[0]
     for slot, shown in facts.items():
         for name, octets in algorithm.sizes.items():
             most = name.removesuffix("_max")
