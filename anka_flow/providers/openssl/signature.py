@@ -8,7 +8,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, mldsa, padding
-from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, encode_dss_signature
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 
 from anka_flow.errors import Refused, Unsupported
 from anka_flow.primitives import Algorithm, Buffer, Signing, Verifying
@@ -106,15 +106,24 @@ class Ecdsa(CurveKeys):
         )
 
     def _verified(self, public: ec.EllipticCurvePublicKey, data: Buffer, signature: Buffer, scheme: ec.ECDSA) -> bool:
-        width = self.width
-        if len(signature) != 2 * width:
+        if len(signature) != 2 * self.width:
             return False
-        number = int.from_bytes
         try:
-            public.verify(encode_dss_signature(number(signature[:width]), number(signature[width:])), data, scheme)
+            public.verify(_der(signature, self.width), data, scheme)
         except InvalidSignature:
             return False
         return True
+
+
+def _der(signature: Buffer, width: int) -> bytes:
+    """Return DER ``SEQUENCE { INTEGER r, INTEGER s }`` of ``r||s``; by octets, as numbers take half as long again."""
+    r, s = bytes(signature[:width]).lstrip(b"\0"), bytes(signature[width:]).lstrip(b"\0")
+    if not r or r[0] > 0x7F:  # DER integers are signed, and zero has one octet
+        r = b"\0" + r
+    if not s or s[0] > 0x7F:
+        s = b"\0" + s
+    size = len(r) + len(s) + 4
+    return (b"0%c\2%c%b\2%c%b" if size < 0x80 else b"0\x81%c\2%c%b\2%c%b") % (size, len(r), r, len(s), s)
 
 
 def _fixed(der: bytes, width: int) -> bytes:
