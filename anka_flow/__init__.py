@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .errors import Skip as Skip
     from .errors import Unsupported as Unsupported
     from .keys import Key as Key
+    from .known_answers import check_known_answer as check_known_answer
+    from .known_answers import prove_identity as prove_identity
     from .meter import Meter as Meter
     from .pipeline import operator as operator
     from .plan import primitive as primitive
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("CheckFailed", "IdentityFailed", "Refused", "Skip", "Unsupported"),
     "keys": ("Key",),
+    "known_answers": ("check_known_answer", "prove_identity"),
     "meter": ("Meter",),
     "pipeline": ("operator",),
     "plan": ("primitive",),

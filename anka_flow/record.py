@@ -96,7 +96,7 @@ def _figures(
             continue
         summary: Summary = summarise(list(rounds.values()))
         medians[meter] = summary.median
-        flags += [f"{step}.{meter}: {flag}" for flag in summary.flags if flag != "one_round"]
+        flags += [f"{step}.{meter}: {flag}" for flag in summary.flags if flag != "one_round" and unit == "ns"]
         through = case.payload_bytes / summary.median * 1e9 if meter == "wall" and summary.median > 0 else None
         clock_step = (clocks.get("cpu") or [0.0])[0]
         if meter == "cpu" and summary.median > medians.get("wall", summary.median) * CPU_MARGIN + clock_step:

@@ -137,7 +137,7 @@ class Worker:
             name = (key, case["providers"][wire])
             if name not in self._proofs:
                 held = [v for v in values.values() if getattr(v, "primitive", None) is values[wire]]
-                self._proofs[name] = operator(values[wire], held[0] if held else None)
+                self._proofs[name] = operator(values[wire], held[0] if held else None, name[1])
             found["@".join(name)] = self._proofs[name]
         return found
 

@@ -157,7 +157,7 @@ def _add_own(algorithm: Algorithm, answer: dict[str, Any], names: list[str]) -> 
     """Add an answer of its own for each provider that loads no form of the key."""
     for name in names:
         made = primitive(name, algorithm.id)
-        if not known_answers.check(made, algorithm, name).startswith("none"):
+        if not known_answers.check_known_answer(made, algorithm, name).startswith("none"):
             continue
         others = [n for n in names if n != name]
         own = _fresh(algorithm, [name, *others])
@@ -195,7 +195,7 @@ def _write(path: Path, answers: dict[str, Any]) -> None:
 def _confirm(algorithm: Algorithm, names: list[str]) -> None:
     for name in names:
         try:
-            source = known_answers.check(primitive(name, algorithm.id), algorithm, name)
+            source = known_answers.check_known_answer(primitive(name, algorithm.id), algorithm, name)
         except (IdentityFailed, Refused) as error:
             source = f"WRONG: {error}"
         print(f"{algorithm.id} {name}: {source}")

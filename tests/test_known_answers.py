@@ -8,7 +8,7 @@ import pytest
 
 import anka_flow.known_answers as known_answers
 from anka_flow.errors import IdentityFailed
-from anka_flow.known_answers import check, prove
+from anka_flow.known_answers import check_known_answer, prove_identity
 from anka_flow.primitives import KeyPair
 
 from .offers import CATALOG, algorithm_of, flipped, key, pairs, present, primitive
@@ -27,7 +27,7 @@ class Impostor:
 @pytest.mark.parametrize(("provider", "algorithm"), pairs())
 def test_known_answer_is_given(provider: str, algorithm: str) -> None:
     """Every provider gives the known answer of every algorithm, and the answer names its source."""
-    source = check(primitive(provider, algorithm), algorithm_of(algorithm), provider)
+    source = check_known_answer(primitive(provider, algorithm), algorithm_of(algorithm), provider)
     assert not source.startswith("none")
     assert any(c.isdigit() for c in source)
 
@@ -35,7 +35,7 @@ def test_known_answer_is_given(provider: str, algorithm: str) -> None:
 @pytest.mark.parametrize(("provider", "algorithm"), pairs())
 def test_identity_is_proved(provider: str, algorithm: str) -> None:
     """Every provider runs the algorithm that it names: sizes, round trip, wrong key and flipped bit."""
-    prove(primitive(provider, algorithm), algorithm_of(algorithm), key(provider, algorithm))
+    prove_identity(primitive(provider, algorithm), algorithm_of(algorithm), key(provider, algorithm))
 
 
 @pytest.mark.parametrize("algorithm", [a for a in CATALOG.algorithms if present(a)])
@@ -51,7 +51,7 @@ def test_flipped_bit_in_a_mac_answer_is_caught(part: str, monkeypatch: pytest.Mo
     """One bit changed in the stored answer ends in ``IdentityFailed``."""
     _spoil(monkeypatch, "mac:HMAC-SHA256", part)
     with pytest.raises(IdentityFailed, match=r"another tag than the known answer \(RFC 4231"):
-        check(primitive("openssl", "mac:HMAC-SHA256"), algorithm_of("mac:HMAC-SHA256"), "openssl")
+        check_known_answer(primitive("openssl", "mac:HMAC-SHA256"), algorithm_of("mac:HMAC-SHA256"), "openssl")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_flipped_bit_in_an_answer_is_caught(algorithm: str, part: str, monkeypat
     """One bit changed in the stored answer ends in ``IdentityFailed``, for every kind."""
     _spoil(monkeypatch, algorithm, part)
     with pytest.raises(IdentityFailed):
-        check(primitive("openssl", algorithm), algorithm_of(algorithm), "openssl")
+        check_known_answer(primitive("openssl", algorithm), algorithm_of(algorithm), "openssl")
 
 
 def _spoil(monkeypatch: pytest.MonkeyPatch, algorithm: str, part: str) -> None:
@@ -83,7 +83,7 @@ def test_smaller_parameter_set_under_a_larger_name_is_caught() -> None:
     """A provider that runs HQC-128 under the name HQC-192 fails on its key size, and on the known answer."""
     impostor = Impostor(primitive("pqcrypto", "kem:HQC-128"), "kem:HQC-192")
     with pytest.raises(IdentityFailed, match="HQC-192: public has 2241 octets, the catalog says 4514"):
-        prove(impostor, algorithm_of("kem:HQC-192"))
+        prove_identity(impostor, algorithm_of("kem:HQC-192"))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_another_algorithm_under_the_name_is_caught(runs: str, says: str) -> Non
     """A primitive that runs another algorithm than it says fails the known answer, even where all sizes agree."""
     row = algorithm_of(says)
     with pytest.raises(IdentityFailed):
-        check(Impostor(primitive("openssl", runs), says), row, "openssl")
+        check_known_answer(Impostor(primitive("openssl", runs), says), row, "openssl")
 
 
 def test_signer_that_accepts_everything_is_caught() -> None:
@@ -106,7 +106,7 @@ def test_signer_that_accepts_everything_is_caught() -> None:
     impostor = Impostor(primitive("openssl", "signature:Ed25519"), "signature:Ed25519")
     impostor.verify = lambda *_: True  # type: ignore[attr-defined]  # the fault that is injected
     with pytest.raises(IdentityFailed, match="a wrong signature, message or key verifies"):
-        prove(impostor, algorithm_of("signature:Ed25519"))
+        prove_identity(impostor, algorithm_of("signature:Ed25519"))
 
 
 def test_kem_that_ignores_its_key_is_caught() -> None:
@@ -115,7 +115,7 @@ def test_kem_that_ignores_its_key_is_caught() -> None:
     impostor.encapsulate = lambda public: (bytes(32), bytes(32))  # type: ignore[attr-defined]  # the fault that is injected
     impostor.decapsulate = lambda private, ciphertext: bytes(32)  # type: ignore[attr-defined]  # as above
     with pytest.raises(IdentityFailed, match="a flipped bit leaves the secret as it was"):
-        prove(impostor, algorithm_of("kem:X25519"))
+        prove_identity(impostor, algorithm_of("kem:X25519"))
 
 
 def test_aead_that_checks_no_tag_is_caught() -> None:
@@ -124,7 +124,7 @@ def test_aead_that_checks_no_tag_is_caught() -> None:
     impostor = Impostor(inner, "aead:AES-256-GCM")
     impostor.open = lambda key, nonce, data, aad: known_answers.MESSAGE  # type: ignore[attr-defined]  # injected fault
     with pytest.raises(IdentityFailed, match="a wrong message or key opens"):
-        prove(impostor, algorithm_of("aead:AES-256-GCM"))
+        prove_identity(impostor, algorithm_of("aead:AES-256-GCM"))
 
 
 def test_mac_of_another_size_is_caught() -> None:
@@ -132,7 +132,7 @@ def test_mac_of_another_size_is_caught() -> None:
     impostor = Impostor(primitive("openssl", "mac:HMAC-SHA512"), "mac:HMAC-SHA256")
     pair: KeyPair = primitive("openssl", "mac:HMAC-SHA512").generate()
     with pytest.raises(IdentityFailed, match="tag has 64 octets, the catalog says 32"):
-        prove(impostor, algorithm_of("mac:HMAC-SHA256"), pair)
+        prove_identity(impostor, algorithm_of("mac:HMAC-SHA256"), pair)
 
 
 def test_algorithm_without_an_answer_says_so() -> None:
@@ -140,4 +140,4 @@ def test_algorithm_without_an_answer_says_so() -> None:
     from dataclasses import replace
 
     row = replace(algorithm_of("mac:HMAC-SHA256"), name="HMAC-SHA224")
-    assert check(primitive("openssl", "mac:HMAC-SHA256"), row, "openssl").startswith("none")
+    assert check_known_answer(primitive("openssl", "mac:HMAC-SHA256"), row, "openssl").startswith("none")

@@ -35,7 +35,7 @@ def answer_of(algorithm: Algorithm) -> Mapping[str, Any] | None:
     return answer
 
 
-def check(primitive: Any, algorithm: Algorithm, provider: str) -> str:
+def check_known_answer(primitive: Any, algorithm: Algorithm, provider: str) -> str:
     """Check the known answer and return where it comes from.
 
     Raises ``IdentityFailed`` if the primitive gives another one. Where there is no answer that the provider can load, the
@@ -133,7 +133,7 @@ def _forms(answer: Mapping[str, Any]) -> Iterator[bytes]:
 _CHECKS = {"mac": _check_mac, "aead": _check_aead, "wrap": _check_wrap, "signature": _check_signature, "kem": _check_kem}
 
 
-def prove(primitive: Any, algorithm: Algorithm, pair: KeyPair | None = None) -> None:
+def prove_identity(primitive: Any, algorithm: Algorithm, pair: KeyPair | None = None) -> None:
     """Prove identity: sizes as the catalog says, a round trip, and refusal of a wrong key and of a flipped bit.
 
     ``pair`` spares making a key (one of RSA-8192 takes seconds); a stateful one loses an index. Raises ``IdentityFailed``.
