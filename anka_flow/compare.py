@@ -21,6 +21,10 @@ from .verdict import FALSE_DISCOVERY_RATE, THRESHOLD, Shift, verdicts
 
 PEAK_METERS = {"memory", "peak_bytes"}
 PEAK_GRAIN_BYTES = 512 << 10  # the kernel counts a process's pages in per-CPU batches and tells them this coarsely
+_SCATTER = (
+    "rows of {meter} moved apart {scatter:.1f} times as far as their rounds explain: the machine changed between the runs, or "
+    "most rows did; intervals are widened by that, --absolute judges without"
+)
 _ALIASES = {"peak_bytes": "memory"}
 _GATE = re.compile(r"(?:(?P<step>[\w-]+)\.)?(?P<meter>\w+)\s*:\s*\+?(?P<limit>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
 
@@ -120,7 +124,8 @@ def compare(
     if any(side.published for side in sides):
         rows, shifts = [_by_order(pair) for pair in pairs], dict[str, Shift]()
     else:
-        rows, shifts = _judge(pairs, threshold, absolute=absolute)
+        rows, shifts, scattered = _judge(pairs, threshold, absolute=absolute)
+        warnings += scattered
     violations = _violations(gates, rows, shifts, _ended(*sides), absolute=absolute)
     warnings += _undecided(gates, rows)
     return Comparison(a, b, tuple(rows), shifts, threshold, absolute, tuple(warnings), tuple(missing), tuple(violations))
@@ -252,8 +257,9 @@ def _by_order(pair: Pair) -> Row:
     return replace(row, ratio=ratio, raw_ratio=ratio, order=round(log10(ratio)))
 
 
-def _judge(pairs: Sequence[Pair], threshold: float, *, absolute: bool) -> tuple[list[Row], dict[str, Shift]]:
+def _judge(pairs: Sequence[Pair], threshold: float, *, absolute: bool) -> tuple[list[Row], dict[str, Shift], list[str]]:
     """Judge meter by meter: spreads of one meter compare, and what moves its rows alike is its common shift."""
+    warnings: list[str] = []
     judged: dict[Key, Row] = {}
     shifts: dict[str, Shift] = {}
     for meter in dict.fromkeys(key.meter for key, _, _ in pairs):
@@ -272,7 +278,9 @@ def _judge(pairs: Sequence[Pair], threshold: float, *, absolute: bool) -> tuple[
             )
         if found.shift is not None:
             shifts[meter] = found.shift
-    return [judged[key] for key, _, _ in pairs], shifts
+        if found.scatter > 1:
+            warnings.append(_SCATTER.format(meter=meter, scatter=found.scatter))
+    return [judged[key] for key, _, _ in pairs], shifts, warnings
 
 
 def _in_order(entry: Entry) -> list[float]:

@@ -12,6 +12,7 @@ from .units import format_ns
 from .verdict import Shift
 
 _LOUDEST_FIRST = ("slower", "larger", "faster", "smaller", "unclear", "same")
+_MOST_MISSING = 20
 _HEADINGS = ("case", "step", "meter", "A", "B", "B / A", "95 % interval", "verdict", "note")
 
 
@@ -109,7 +110,9 @@ def _words(comparison: Comparison) -> list[str]:
         words[0] += f" (same: within {comparison.threshold:.3g} of the ratio 1; above 1, B is slower or larger)"
     words += [_shift(meter, shift, absolute=comparison.absolute) for meter, shift in comparison.shifts.items()]
     words += [f"note: {each}" for each in comparison.warnings]
-    words += [f"missing: {each}" for each in comparison.missing]
+    words += [f"missing: {each}" for each in comparison.missing[:_MOST_MISSING]]
+    if (more := len(comparison.missing) - _MOST_MISSING) > 0:
+        words.append(f"missing: and {more} more")
     return words + [f"forbidden: {each}" for each in comparison.violations]
 
 

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 THRESHOLD = 0.03  # the smallest change worth a verdict: at 1 % noise it keeps +0.5 % from ever being called slower
 FALSE_DISCOVERY_RATE = 0.05
 MIN_ROWS_FOR_COMMON = 8  # below, a table's median row is too much of each row to be taken out of it
-INDIFFERENCE = 0.125  # of the threshold: a change must be shown to exceed it; a noisy row's half per cent is no finding
+INDIFFERENCE = 1 / 12  # of the threshold: a change must be shown to exceed it; a quarter per cent is no finding
 _MAD_TO_SD = 1.4826  # of a normal distribution
+_MAD_ERROR = 1.16  # relative standard error of the MAD of one normal value, over the root of their number
+MOST_SCATTER = 4.0  # as far as unchanged programs went on a machine with three times the load that it had cores
 _MEDIAN_ERROR = 1.2533  # standard error of a normal sample's median, against its mean's
 _LEAST_EXCESS = 2e-4  # trigamma(5000): rows whose spreads differ by chance alone get one variance, 10,000 degrees strong
 
@@ -56,11 +58,16 @@ class Shift:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Verdicts in the order of the rows; no ``shift`` where the rows are too few to tell one from their own changes."""
+    """Verdicts in the order of the rows; no ``shift`` where the rows are too few to tell one from their own changes.
+
+    ``scatter`` says how many times more the rows' changes spread than their rounds explain; above 1 it has widened every
+    interval.
+    """
 
     rows: tuple[Verdict, ...]
     shift: Shift | None
     threshold: float
+    scatter: float = 1.0
 
 
 def verdicts(
@@ -74,7 +81,7 @@ def verdicts(
 
     ``old[i]`` and ``new[i]`` are the round medians of row i, positive, in the order of the rounds; a missing round is NaN.
     Rows of one call must be of one meter, so that their spreads compare. A row is slower (faster) if the change is at least
-    the threshold and shown, at a false discovery rate of 5 %, to exceed an eighth of it; same if its whole interval lies within
+    the threshold and shown, at a false discovery rate of 5 %, to exceed a twelfth of it; same if its whole interval lies within
     the threshold; else unclear.
     ``absolute`` judges the rows as they are: the common shift stays in and its uncertainty joins each row's.
     Raises ``ValueError`` for a value that is not positive or a row without any round on either side.
@@ -187,11 +194,13 @@ class _Table:
         from scipy.stats import false_discovery_control
 
         common = self.shift()
-        change, variance, freedom = self.change, self.variance, self.freedom
+        change, variance, freedom, scatter = self.change, self.variance, self.freedom, 1.0
         if common is not None and absolute:
             variance, freedom = _joined(variance, freedom, common)
         elif common is not None:
             change = change - common[0]
+            scatter = _scatter(change, variance, freedom)
+            variance = variance * scatter**2
         known = freedom > 0
         error = np.sqrt(variance)
         p, half = np.full(change.shape, np.nan), np.full(change.shape, np.nan)
@@ -199,7 +208,7 @@ class _Table:
             p[known] = false_discovery_control(_beyond(change, error, freedom, log1p(INDIFFERENCE * threshold))[known])
         half[known] = stdtrit(freedom[known], (1 + CONFIDENCE) / 2) * error[known]
         rows = zip(change, half, self.change, p, strict=True)
-        return Judgement(tuple(_verdict(*row, threshold) for row in rows), _shift(common), threshold)
+        return Judgement(tuple(_verdict(*row, threshold) for row in rows), _shift(common), threshold, scatter)
 
 
 def _beyond(change: Floats, error: Floats, freedom: Floats, margin: float) -> Floats:
@@ -211,6 +220,23 @@ def _beyond(change: Floats, error: Floats, freedom: Floats, margin: float) -> Fl
         near, far = (np.nan_to_num((np.abs(change) + side * margin) / error, nan=0.0) for side in (-1, 1))
     p: Floats = np.minimum(stdtr(freedom, -near) + stdtr(freedom, -far), 1.0)
     return p
+
+
+def _scatter(change: Floats, variance: Floats, freedom: Floats) -> float:
+    """Return by how much the middle half of the rows moved further apart than chance explains; 1 within chance.
+
+    A machine that changes its state between two runs moves rows by unlike amounts, all beyond what the rounds of either run
+    show. Then the table itself gives the scale (Efron 2004: the empirical null). The allowance is capped, so that changes of
+    most rows, if they are large, are still found.
+    """
+    import numpy as np
+
+    known = (freedom > 0) & (variance > 0)
+    if not known.any():
+        return 1.0
+    scatter = _MAD_TO_SD * float(np.median(np.abs(change[known]) / np.sqrt(variance[known])))
+    chance = 1 + 2.5 * _MAD_ERROR / float(np.sqrt(known.sum()))
+    return min(scatter, MOST_SCATTER) if scatter > chance else 1.0
 
 
 def _joined(variance: Floats, freedom: Floats, common: tuple[float, float, float]) -> tuple[Floats, Floats]:

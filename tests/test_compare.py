@@ -127,6 +127,16 @@ def test_the_common_shift_is_told_apart(write: Write) -> None:
     assert {row.verdict for row in rows(absolute).values()} == {"slower"}
 
 
+def test_rows_that_scatter_are_warned_of(write: Write) -> None:
+    """Where most rows moved, each by its own amount, a warning names the meter, and --absolute judges without allowance."""
+    factors = {name: 1 + 0.02 * (number % 5) for number, name in enumerate(ALGORITHMS)}
+    a, b = write("a", 1), write("b", 2, factors=factors)
+    assert "rows of wall moved apart" in compare(a, b).warnings[0]
+    absolute = compare(a, b, absolute=True)
+    assert absolute.warnings == ()
+    assert rows(absolute)["A4"].verdict == "slower"
+
+
 def test_one_round_is_unclear(write: Write) -> None:
     """Quick runs have ratios, but no verdict and no interval."""
     found = compare(write("a", 1, rounds=1), write("b", 2, rounds=1))

@@ -112,6 +112,37 @@ def test_restless_rows_neither_hide_nor_cry_wolf() -> None:
     assert sum(word in ("faster", "slower") for each in found for word in each[36:]) <= 4
 
 
+def unsettled(rng: np.random.Generator, spread: float) -> Table:
+    """Return a table whose every row a change of the machine's state moved by its own amount."""
+    return [times([row], float(np.exp(rng.normal(0, spread))))[0] for row in table(rng)]
+
+
+def test_a_machine_that_changed_between_runs_cries_no_wolf() -> None:
+    """Rows moved by 5 % each way, five times what their rounds explain: the table says so, and few are called different."""
+    rng = RNG(17)
+    found = [verdicts(table(rng), unsettled(rng, 0.02)) for _ in range(20)]
+    assert min(each.scatter for each in found) > 1.5
+    assert sum(word in ("faster", "slower") for each in found for word in words(each)) <= 20 * 40 * 0.02
+
+
+def test_a_calm_machine_is_not_called_changed() -> None:
+    """On unchanged tables the scatter is 1 in at least 47 of 50; where one row in ten is 20 % slower, all of those are found."""
+    rng = RNG(18)
+    assert sum(verdicts(table(rng), table(rng)).scatter == 1 for _ in range(50)) >= 47
+    for _ in range(20):
+        assert words(verdicts(table(rng), times(table(rng), 1.2, slice(4))))[:4] == ["slower"] * 4
+
+
+def test_large_changes_of_most_rows_are_found() -> None:
+    """A new build that makes 24 of 40 rows 20 to 60 % slower is told, for all that the rows scatter."""
+    rng = RNG(19)
+    new = table(rng, noise=0.005)
+    for i in range(24):
+        new[i] = [value * (1.2 + i / 60) for value in new[i]]
+    found = words(verdicts(table(rng, noise=0.005), new))
+    assert sum(word in ("faster", "slower") for word in found) >= 24
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_few_rows_are_judged_as_they_are(rows: int) -> None:
     """Below eight rows no common shift can be told: none is taken out, and 20 % on all of them is slower."""
