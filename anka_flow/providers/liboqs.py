@@ -24,6 +24,7 @@ from typing import Any
 from anka_flow.errors import Refused, Unsupported
 from anka_flow.primitives import Algorithm, Buffer, KeyPair, Primitive
 from anka_flow.provider import Provider
+
 from .octets import address, fresh, function
 from .place import provider_folder, shared_object
 
@@ -80,7 +81,7 @@ class LibOqs(Provider):
         if not _prefix() and not ctypes.util.find_library("oqs"):
             return "the library liboqs is missing"
         try:
-            self.native  # noqa: B018  # loading is the test
+            self.oqs.native()  # loading is the test
         except Unsupported as error:
             return str(error)
         return None
@@ -304,10 +305,12 @@ class _Signer(_Keys):
         raise Unsupported(f"liboqs verifies {self.algorithm.name} over a whole message only")
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int, _P, _SIZE, _P)
-def _kept(_octets: int, _length: int, _context: int) -> int:
+def _keep(_octets: int, _length: int, _context: int) -> int:
     """Tell the library that the advanced state is safe: it lives in the handle, and leaves it only by ``hand_over``."""
     return 0
+
+
+_kept = ctypes.CFUNCTYPE(ctypes.c_int, _P, _SIZE, _P)(_keep)
 
 
 class _State:

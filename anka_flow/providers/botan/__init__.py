@@ -99,17 +99,16 @@ class Botan(Provider):
         return {"build": text.decode(), "path": library.load().path}
 
     def implement(self, algorithm: Algorithm) -> Primitive:
-        made: Any
-        if algorithm.kind == "aead":
-            from .aead import BotanAead as made
-        elif algorithm.kind == "mac":
-            from .mac import BotanMac as made
-        else:
+        if algorithm.kind in ("kem", "signature"):
             return self._keyed(algorithm)
+        from .aead import BotanAead
+        from .mac import BotanMac
+
         mechanism = self.mechanism(algorithm)
         if mechanism is None:
             raise Unsupported(f"Botan does not offer {algorithm.name}")
-        primitive: Primitive = made(algorithm, mechanism, library.load())
+        kinds: dict[str, Any] = {"aead": BotanAead, "mac": BotanMac}
+        primitive: Primitive = kinds[algorithm.kind](algorithm, mechanism, library.load())
         return primitive
 
     def _keyed(self, algorithm: Algorithm) -> Primitive:

@@ -1,0 +1,263 @@
+"""Keys of BouncyCastle: made, loaded and written by JCA, in the encodings that every provider shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anka_flow.errors import Refused, Unsupported
+from anka_flow.primitives import Algorithm, KeyPair
+
+from .machine import Machine
+from .scheme import Scheme, public_info, tlv
+
+_BAD_PUBLIC, _BAD_PRIVATE = "the public key is not valid", "the private key is not valid"
+
+
+class Handle:
+    """A Java key, the public key's encoding where it is one, and the JCA engines set up with it that are idle."""
+
+    __slots__ = ("idle", "java", "raw")
+
+    def __init__(self, java: Any, raw: bytes = b"") -> None:
+        self.java, self.raw = java, raw
+        self.idle: list[Any] = []
+
+    def __repr__(self) -> str:
+        return "Handle(...)"
+
+
+class Keys:
+    """Keys that JCA writes as SubjectPublicKeyInfo and PKCS #8; the head of the former is data of the scheme.
+
+    A private key is written as uint32 length of the public key, public key, PKCS #8.
+    """
+
+    def __init__(self, algorithm: Algorithm, scheme: Scheme, machine: Machine) -> None:
+        self.algorithm, self.scheme, self.machine = algorithm, scheme, machine
+        java, own = machine.java, machine.provider(scheme.provider)
+        self.factory = java("java.security.KeyFactory").getInstance(scheme.algorithm, own)
+        self.maker = java("java.security.KeyPairGenerator").getInstance(scheme.algorithm, own)
+        self._public_spec = java("java.security.spec.X509EncodedKeySpec")
+        self._private_spec = java("java.security.spec.PKCS8EncodedKeySpec")
+        self.ready = False
+
+    def _parameters(self) -> Any:
+        """Return the parameter set; BouncyCastle picks another than the one meant when it is left to a name (HQC-256)."""
+        name, field = self.scheme.spec
+        return getattr(self.machine.java(name), field)
+
+    def generate(self) -> KeyPair:
+        if not self.ready:
+            self.maker.initialize(self._parameters(), self.machine.random)
+            self.ready = True
+        made = self.maker.generateKeyPair()
+        return self._pair(made.getPublic(), made.getPrivate())
+
+    def _pair(self, public: Any, private: Any) -> KeyPair:
+        return KeyPair(Handle(public, self._show(bytes(public.getEncoded()))), Handle(private))
+
+    def _show(self, info: bytes) -> bytes:
+        """Return a public key's octets. Raises ``Unsupported`` if this BouncyCastle writes them in another way."""
+        raw = info[-self.algorithm.sizes["public"] :]
+        if public_info(self.scheme, raw) != info:
+            raise Unsupported(f"this BouncyCastle writes keys of {self.algorithm.name} in another way than 1.86")
+        return raw
+
+    def encode_public(self, public: Handle) -> bytes:
+        return public.raw
+
+    def decode_public(self, data: bytes) -> Handle:
+        if len(data) != self.algorithm.sizes.get("public", len(data)) or not data:
+            raise Refused("the public key has a wrong length")
+        return Handle(self._java_public(public_info(self.scheme, bytes(data))), bytes(data))
+
+    def _java_public(self, info: bytes) -> Any:
+        spec = self._public_spec(self.machine.octet_array(info))
+        return self.machine.refuse(_BAD_PUBLIC, self.factory.generatePublic, spec)
+
+    def _java_private(self, info: bytes) -> Any:
+        spec = self._private_spec(self.machine.octet_array(info))
+        return self.machine.refuse(_BAD_PRIVATE, self.factory.generatePrivate, spec)
+
+    def encode_private(self, pair: KeyPair) -> bytes:
+        public: bytes = pair.public.raw
+        return len(public).to_bytes(4, "big") + public + bytes(pair.private.java.getEncoded())
+
+    def decode_private(self, data: bytes) -> KeyPair:
+        cut = 4 + int.from_bytes(data[:4], "big")
+        if not 4 < cut < len(data):
+            raise Refused(_BAD_PRIVATE)
+        public, private = self.decode_public(data[4:cut]), self._java_private(data[cut:])
+        self._same(private)
+        return KeyPair(public, Handle(private))
+
+    def _same(self, private: Any) -> None:
+        """Raises ``Refused`` if the key is of another parameter set of the same family."""
+        stated = self.machine.refuse(_BAD_PRIVATE, private.getParameterSpec).getName()
+        if str(stated) != str(self._parameters().getName()):
+            raise Refused("the private key is of another algorithm")
+
+
+class SeedKeys(Keys):
+    """ML-KEM and ML-DSA: a private key is its seed (FIPS 203, 7.1: ``d || z``; FIPS 204, 5.1)."""
+
+    def encode_private(self, pair: KeyPair) -> bytes:
+        return bytes(pair.private.java.getSeed())
+
+    def decode_private(self, data: bytes) -> KeyPair:
+        family = self.scheme.algorithm.replace("-", "")
+        if len(data) != {"MLKEM": 64, "MLDSA": 32}[family]:
+            raise Refused("the private key has a wrong length")
+        java = self.machine.java
+        spec = java(f"org.bouncycastle.jcajce.spec.{family}PrivateKeySpec")
+        made = spec(self._parameters(), self.machine.octet_array(data))
+        private = self.machine.refuse(_BAD_PRIVATE, self.factory.generatePrivate, made)
+        return self._pair(private.getPublicKey(), private)
+
+
+class RsaKeys(Keys):
+    """RSA: SubjectPublicKeyInfo and PKCS #8, of exactly the modulus that the algorithm names."""
+
+    def _parameters(self) -> Any:
+        exponent = self.machine.java("java.math.BigInteger").valueOf(65537)
+        return self.machine.java("java.security.spec.RSAKeyGenParameterSpec")(int(self.scheme.spec[1]), exponent)
+
+    def _show(self, info: bytes) -> bytes:
+        return info
+
+    def _java_public(self, info: bytes) -> Any:
+        key = super()._java_public(info)
+        self._same(key)
+        return key
+
+    def decode_public(self, data: bytes) -> Handle:
+        return Handle(self._java_public(bytes(data)), bytes(data))
+
+    def encode_private(self, pair: KeyPair) -> bytes:
+        return bytes(pair.private.java.getEncoded())
+
+    def decode_private(self, data: bytes) -> KeyPair:
+        private = self._java_private(data)
+        self._same(private)
+        spec = self.machine.java("java.security.spec.RSAPublicKeySpec")
+        return self._pair(self.factory.generatePublic(spec(private.getModulus(), private.getPublicExponent())), private)
+
+    def _same(self, private: Any) -> None:
+        if private.getModulus().bitLength() != int(self.scheme.spec[1]):
+            raise Refused("the key has another modulus length than the algorithm")
+
+
+class CurveKeys(Keys):
+    """ECDH and ECDSA: ``04||x||y`` and the scalar (SEC 1)."""
+
+    def _parameters(self) -> Any:
+        name, curve = self.scheme.spec
+        return self.machine.java(name)(curve)
+
+    def encode_private(self, pair: KeyPair) -> bytes:
+        scalar = int(str(pair.private.java.getD().toString(16)), 16)
+        return scalar.to_bytes((self.algorithm.sizes["public"] - 1) // 2, "big")
+
+    def decode_private(self, data: bytes) -> KeyPair:
+        if len(data) != (self.algorithm.sizes["public"] - 1) // 2:
+            raise Refused("the private key has a wrong length")
+        inner = tlv(0x30, tlv(2, b"\1") + tlv(4, bytes(data)))
+        private = self._java_private(tlv(0x30, tlv(2, b"\0") + tlv(0x30, bytes.fromhex(self.scheme.head)) + tlv(4, inner)))
+        scalar, curve = private.getD(), private.getParameters()
+        if not 0 < scalar.signum() or scalar.compareTo(curve.getN()) >= 0:
+            raise Refused(_BAD_PRIVATE)
+        point = bytes(curve.getG().multiply(scalar).normalize().getEncoded(False))
+        return self._pair(self._java_public(public_info(self.scheme, point)), private)
+
+    def decode_public(self, data: bytes) -> Handle:
+        if data[:1] != b"\4":
+            raise Refused(_BAD_PUBLIC)
+        return super().decode_public(data)
+
+
+class OctetKeys(Keys):
+    """X25519, X448, Ed25519, Ed448: raw octets and PKCS #8 of RFC 8410, of which only the octets are written."""
+
+    def generate(self) -> KeyPair:
+        made = self.maker.generateKeyPair()
+        return self._pair(made.getPublic(), made.getPrivate())
+
+    def encode_private(self, pair: KeyPair) -> bytes:
+        head, info = bytes.fromhex(self.scheme.head), bytes(pair.private.java.getEncoded())
+        start = info.index(head) + len(head) + 4
+        return info[start : start + self.algorithm.sizes["public"]]
+
+    def decode_private(self, data: bytes) -> KeyPair:
+        if len(data) != self.algorithm.sizes["public"]:
+            raise Refused("the private key has a wrong length")
+        head = tlv(2, b"\0") + tlv(0x30, bytes.fromhex(self.scheme.head))
+        private = self._java_private(tlv(0x30, head + tlv(4, tlv(4, bytes(data)))))
+        return self._pair(private.getPublicKey(), private)
+
+
+class InfoKeys(Keys):
+    """SM2 and GOST: SubjectPublicKeyInfo of one form, in which only the last 64 octets differ from key to key."""
+
+    head_octets = b""
+
+    def _parameters(self) -> Any:
+        name, curve = self.scheme.spec
+        return self.machine.java(name)(curve)
+
+    def _show(self, info: bytes) -> bytes:
+        if not info.startswith(self.head_octets) or len(info) != len(self.head_octets) + 64:
+            raise Unsupported(f"this BouncyCastle writes keys of {self.algorithm.name} in another way than 1.86")
+        return info
+
+    def decode_public(self, data: bytes) -> Handle:
+        if not data.startswith(self.head_octets) or len(data) != len(self.head_octets) + 64:
+            raise Refused(_BAD_PUBLIC)
+        return Handle(self._java_public(bytes(data)), bytes(data))
+
+    def _same(self, private: Any) -> None:
+        """Raises ``Refused`` if the key lies on another curve than a fresh one."""
+        parameters = self.machine.refuse(_BAD_PRIVATE, private.getParameters)
+        fresh = self.generate().private.java
+        if parameters is None or not parameters.getN().equals(fresh.getParameters().getN()):
+            raise Refused("the private key is of another algorithm")
+
+
+class Sm2Keys(InfoKeys):
+    """SM2, with id-ecPublicKey and the curve's OID."""
+
+    head_octets = bytes.fromhex("3059301306072a8648ce3d020106082a811ccf5501822d03420004")
+
+
+class GostKeys(InfoKeys):
+    """GOST R 34.10-2012 (RFC 9215), with CryptoPro-A and Streebog-256."""
+
+    head_octets = bytes.fromhex("3066301f06082a85030701010101301306072a85030202230106082a850307010102020343000440")
+
+
+class HashKeys(Keys):
+    """XMSS and LMS: no parameter set can be asked of a key; its type stands in the public key's octets."""
+
+    def _same(self, private: Any) -> None:
+        if str(private.getAlgorithm()) != self.scheme.algorithm:
+            raise Refused("the private key is of another algorithm")
+
+    def _show(self, info: bytes) -> bytes:
+        size, _ = self._form()
+        return info[-size:]
+
+    def _form(self) -> tuple[int, int]:
+        """Return length and type of a public key (RFC 8391, 5.3; RFC 8554, 5.1)."""
+        return {"XMSS": (68, 1), "LMS": (56, 6)}[self.scheme.algorithm]
+
+    def decode_public(self, data: bytes) -> Handle:
+        size, kind = self._form()
+        if len(data) != size or int.from_bytes(data[:4], "big") != kind:
+            raise Refused(_BAD_PUBLIC)
+        return Handle(self._java_public(public_info(self.scheme, bytes(data))), bytes(data))
+
+    def _parameters(self) -> Any:
+        if self.scheme.algorithm == "XMSS":
+            return super()._parameters()
+        java, package = self.machine.java, "org.bouncycastle.pqc.crypto.lms."
+        spec = java("org.bouncycastle.pqc.jcajce.spec.LMSKeyGenParameterSpec")
+        return spec(java(package + "LMSigParameters").lms_sha256_n32_h10, java(package + "LMOtsParameters").sha256_n32_w4)
