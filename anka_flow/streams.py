@@ -36,6 +36,20 @@ class Sink(Protocol):
     def abort(self) -> None: ...
 
 
+@runtime_checkable
+class Store(Protocol):
+    """A sink that is a source of what was committed, and can be used anew after ``rewind``, which returns it."""
+
+    once: bool
+
+    def rewind(self) -> Store: ...
+    def write(self, data: Buffer) -> None: ...
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
+    def chunks(self, size: int = CHUNK_BYTES) -> Iterator[Buffer]: ...
+    def __len__(self) -> int: ...
+
+
 class BytesSource:
     """A buffer in memory as a source; chunks are views, not copies."""
 
@@ -116,6 +130,37 @@ class Arena:
 
     def chunks(self, size: int = CHUNK_BYTES) -> Iterator[Buffer]:
         return BytesSource(self.view).chunks(size)
+
+
+class FileStore(FileSource):
+    """An open file, for reading and writing, as a store that owns it. Written in place: no other file is made for it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file)
+        self.committed = 0
+
+    def __del__(self) -> None:
+        self.file.close()
+
+    def __len__(self) -> int:
+        return self.committed
+
+    def rewind(self) -> FileStore:
+        """Forget the content and start anew; returns itself."""
+        self.file.seek(0)
+        self.file.truncate()
+        self.committed = 0
+        return self
+
+    def write(self, data: Buffer) -> None:
+        self.file.write(data)
+
+    def commit(self) -> None:
+        self.file.flush()
+        self.committed = self.file.tell()
+
+    def abort(self) -> None:
+        self.rewind()
 
 
 class NullSink:

@@ -18,7 +18,7 @@ from anka_flow.jose.jwe_steps import Parsed, Sealed
 from anka_flow.jose.kdf import Kmac
 from anka_flow.jose.management import Mode, mode_of
 from anka_flow.jose.stream import Plaintext, StreamToken
-from anka_flow.streams import Arena, NullSink, Source
+from anka_flow.streams import Arena, NullSink, Source, Store
 
 
 def _mode(algorithm: Kem | Aead) -> Mode:
@@ -70,7 +70,7 @@ def reencrypt(old: Key, new: Key, token: CompactJwe | GeneralJwe, content: Aead)
 
 
 @operator
-def encrypt_stream(key: Key, payload: Source, sink: Arena, content: Aead, profile: str = "") -> StreamToken:
+def encrypt_stream(key: Key, payload: Source, sink: Store, content: Aead, profile: str = "") -> StreamToken:
     """Write the token of a source to ``sink``: profile S1, or S2 where the content algorithm takes whole messages only."""
     chosen = key.primitive.content or content
     stream.encrypt_stream(key, payload, sink.rewind(), chosen, profile)
@@ -79,7 +79,7 @@ def encrypt_stream(key: Key, payload: Source, sink: Arena, content: Aead, profil
 
 @operator
 def decrypt_stream(
-    key: Key, token: StreamToken, sink: Arena, content: Aead, profile: str = "", quarantined: bool = False
+    key: Key, token: StreamToken, sink: Store, content: Aead, profile: str = "", quarantined: bool = False
 ) -> Plaintext:
     """Write the payload of a token to ``sink``, and nothing that is not verified: see ``jose.stream``."""
     chosen = key.primitive.content or content
@@ -90,7 +90,7 @@ def decrypt_stream(
 
 @operator
 def reencrypt_stream(
-    old: Key, new: Key, token: StreamToken, sink: Arena, content: Aead, profile: str = "", quarantined: bool = False
+    old: Key, new: Key, token: StreamToken, sink: Store, content: Aead, profile: str = "", quarantined: bool = False
 ) -> StreamToken:
     """Write the token under the new key to ``sink``; the plaintext stays inside."""
     source = old.primitive.content or content
@@ -139,7 +139,8 @@ def check_stream_refusals(key: Key, other: Key, token: StreamToken, content: Aea
     _must_refuse(
         "another key", partial(stream.decrypt_stream, other, token, NullSink(), other.primitive.content or content, profile)
     )
-    for what, source in jwe_damage.streamed(token.source.view):
+    text = token.source.view if isinstance(token.source, Arena) else memoryview(b"".join(token.chunks()))
+    for what, source in jwe_damage.streamed(text):
         _must_refuse(what, partial(stream.decrypt_stream, key, source, NullSink(), chosen, profile))
 
 

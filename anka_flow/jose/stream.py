@@ -20,7 +20,7 @@ from typing import Any
 from anka_flow.errors import AnkaError, Refused, Unsupported
 from anka_flow.keys import Key
 from anka_flow.primitives import Aead, Buffer
-from anka_flow.streams import CHUNK_BYTES, Arena, Sink, Source
+from anka_flow.streams import CHUNK_BYTES, Sink, Source, Store
 
 from . import segment
 from .encoding import b64u_encode, dump_header, refusal
@@ -232,7 +232,7 @@ class StreamToken:
 
     once = False
 
-    def __init__(self, source: Arena, content: Aead) -> None:
+    def __init__(self, source: Store, content: Aead) -> None:
         self.source, self.content = source, content
 
     def __len__(self) -> int:
@@ -249,7 +249,7 @@ class StreamToken:
 class Plaintext(StreamToken):
     """What a streamed token held: a source of octets that says how they were released."""
 
-    def __init__(self, source: Arena, content: Aead, *, segmented: bool, quarantined: bool) -> None:
+    def __init__(self, source: Store, content: Aead, *, segmented: bool, quarantined: bool) -> None:
         super().__init__(source, content)
         self.segmented, self.quarantined = segmented, quarantined
 
