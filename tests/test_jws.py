@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -309,3 +311,21 @@ def test_a_general_token_needs_one_valid_signature_of_the_key() -> None:
     must_refuse("the general token", verify_json, key(HS256), json.dumps(general).encode())
     must_refuse("without signatures", verify_json, key(HS256), json.dumps({**general, "signatures": []}).encode())
     must_refuse("with both forms", verify_json, key("signature:P-256"), json.dumps({**general, **both[0]}).encode())
+
+
+@pytest.mark.parametrize(
+    ("make", "verify"), [(sign_compact, verify_compact), (sign_flattened, verify_json)], ids=["compact", "flattened"]
+)
+@pytest.mark.parametrize("valid", [True, False])
+def test_memory_stays_within_twice_the_token(make: Callable[..., Any], verify: Callable[..., Any], valid: bool) -> None:
+    """Reading a token of 4 MiB, valid or not, takes at most twice its size."""
+    token = bytearray(make(key(HS256), bytes(3 << 20)))
+    token[-10] ^= 0 if valid else 1
+    tracemalloc.start()
+    try:
+        with contextlib.nullcontext() if valid else pytest.raises(Refused):
+            verify(key(HS256), token)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 2 * len(token) + 65_536
