@@ -67,7 +67,8 @@ def harness() -> None:
 
     def per_iteration(*names: str) -> tuple[float, float]:
         chosen: dict[str, Meter] = {name: meters.meter(name) for name in names}
-        nodes = compile_pipeline([Use("x", "b.n", {"a": 1, "b": "$seed"}, measure="X")], {"seed": int}, lambda _: nothing)
+        steps = [Use("x", "b.n", {"a": 1, "b": "$seed"}, measure="X")]
+        nodes = compile_pipeline(steps, {"seed": int}, lambda _: nothing)
         gauge, loop = Gauge(chosen), Loop(nodes, {"seed": 1})
         gauge.watch("X")
         gc.collect()
