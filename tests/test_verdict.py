@@ -126,7 +126,7 @@ def test_a_machine_that_changed_between_runs_cries_no_wolf() -> None:
 
 
 def test_a_calm_machine_is_not_called_changed() -> None:
-    """On unchanged tables the scatter is 1 in 47 of 50 at least; where one row in ten is 20 % slower, all of those are found."""
+    """On unchanged tables the scatter is 1 in 47 of 50 at least; with one row in ten 20 % slower, all of those are found."""
     rng = RNG(18)
     assert sum(verdicts(table(rng), table(rng)).scatter == 1 for _ in range(50)) >= 47
     for _ in range(20):
