@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from anka_flow.errors import Refused, Unsupported
@@ -18,7 +19,7 @@ class PyHssLms(Provider):
 
     name = "pyhsslms"
     obtain = "run `anka-flow providers install pyhsslms`"
-    mechanisms = {"signature:LMS": "LMS_SHA256_M32_H10/LMOTS_SHA256_N32_W4"}
+    mechanisms: Mapping[str, str] = {"signature:LMS": "LMS_SHA256_M32_H10/LMOTS_SHA256_N32_W4"}
 
     def unavailable(self) -> str | None:
         return None if importlib.util.find_spec("pyhsslms") else "the Python package pyhsslms is missing"
