@@ -25,8 +25,11 @@ class CompactJwe(bytearray):
     """A JWE in compact serialization."""
 
     def facts(self) -> Facts:
-        """Return what the token itself shows: ``alg``, ``enc``, and the octets of each part."""
-        protected, encrypted_key, nonce, sealed, tag = bytes(self).split(b".")
+        """Return what the token itself shows: ``alg``, ``enc``, and the octets of each part. Raises ``Refused``."""
+        parts = bytes(self).split(b".")
+        if len(parts) != 5:
+            raise refusal()
+        protected, encrypted_key, nonce, sealed, tag = parts
         header = parse_header(b64u_decode(protected))
         return {
             **header_facts(header, [Recipient(header, b64u_decode(encrypted_key))]),
@@ -36,19 +39,23 @@ class CompactJwe(bytearray):
 
 def header_facts(protected: Mapping[str, Any], recipients: Sequence[Recipient]) -> Facts:
     """Return what headers show: the algorithms, and the octets of the ciphertext of a KEM (of both, in a composite)."""
-    facts: Facts = {"enc": protected["enc"]}
-    if "alg" in protected:
-        facts["alg"] = protected["alg"]
-    elif "anka" in protected:
-        facts["alg"] = "+".join(protected["anka"]["alg"])
+    try:
+        names: Facts = {"enc": str(protected["enc"])}
+        if "alg" in protected or "anka" in protected:
+            names["alg"] = str(protected["alg"]) if "alg" in protected else "+".join(protected["anka"]["alg"])
+        size = _ciphertext_bytes(protected, recipients)
+    except (KeyError, TypeError, AttributeError, UnicodeError):
+        raise refusal() from None
+    return {**names, "ciphertext": size} if size else names
+
+
+def _ciphertext_bytes(protected: Mapping[str, Any], recipients: Sequence[Recipient]) -> int:
     if "epk" in protected:
         sizes = [len(b64u_decode(protected["epk"][c].encode())) for c in ("x", "y") if c in protected["epk"]]
-        facts["ciphertext"] = sum(sizes) + len(sizes) // 2  # 04||x||y, or x alone
-    elif "ek" in protected:
-        facts["ciphertext"] = len(b64u_decode(protected["ek"].encode()))
-    elif encrypted := sum(len(r.encrypted_key) for r in recipients):
-        facts["ciphertext"] = encrypted
-    return facts
+        return sum(sizes) + len(sizes) // 2  # 04||x||y, or x alone
+    if "ek" in protected:
+        return len(b64u_decode(protected["ek"].encode()))
+    return sum(len(recipient.encrypted_key) for recipient in recipients)
 
 
 def start(key: Key, enc: str, length: int) -> Conveyed:
