@@ -8,140 +8,119 @@ from typing import Any
 from anka_flow.errors import Refused
 from anka_flow.primitives import Algorithm, Buffer
 
-from .jvm import Java
-from .keys import CurveKeys, Handle, HeadedKeys, Keys, OctetKeys, RsaKeys, Scheme, SeedKeys
+from .jvm import Machine
+from .keys import CurveKeys, Handle, Keys, OctetKeys, RsaKeys, SeedKeys
+from .scheme import Scheme
 
-REFUSED = "the ciphertext does not open"
-_DIGESTS = {"SHA1": "SHA-1", "SHA256": "SHA-256", "SHA384": "SHA-384", "SHA512": "SHA-512"}
+_REFUSED = "the ciphertext does not open"
+_BAD_PUBLIC = "the public key is not valid"
 
 
-class _Kem(Keys):
+class JavaKem(Keys):
     """See ``primitives.Kem``. The library is asked for the secret itself, without a key derivation function."""
 
-    def __init__(self, algorithm: Algorithm, scheme: Scheme, java: Java) -> None:
-        super().__init__(algorithm, scheme, java)
-        self.ciphertext_bytes, self.secret_bytes = algorithm.sizes["ciphertext"], algorithm.sizes["secret"]
-        self._generate_spec = java.type("org.bouncycastle.jcajce.spec.KEMGenerateSpec$Builder")
-        self._extract_spec = java.type("org.bouncycastle.jcajce.spec.KEMExtractSpec$Builder")
+    def __init__(self, algorithm: Algorithm, scheme: Scheme, machine: Machine) -> None:
+        super().__init__(algorithm, scheme, machine)
+        self.ciphertext_bytes, self.secret_bits = algorithm.sizes["ciphertext"], 8 * algorithm.sizes["secret"]
+        self._give = machine.java("org.bouncycastle.jcajce.spec.KEMGenerateSpec$Builder")
+        self._take = machine.java("org.bouncycastle.jcajce.spec.KEMExtractSpec$Builder")
+        self._engine()
 
-    def _idle(self, handle: Handle) -> Any:
-        try:
-            return handle.idle[b""].pop()
-        except IndexError:
-            return self.java.instance("javax.crypto.KeyGenerator", self.scheme.keys, self.scheme.provider)
+    def _engine(self) -> Any:
+        return self.machine.instance("javax.crypto.KeyGenerator", self.scheme.algorithm, self.scheme.provider)
 
     def encapsulate(self, public: Handle) -> tuple[bytes, bytes]:
-        operation = self._idle(public)
+        engine = public.idle.pop() if public.idle else self._engine()
         try:
-            spec = self._generate_spec(public.key, "RAW", 8 * self.secret_bytes).withNoKdf().build()
-            operation.init(spec, self.java.random)
-            made = operation.generateKey()
-        except self.java.fault:
-            raise Refused("the public key is not valid") from None
-        public.idle[b""].append(operation)
+            engine.init(self._give(public.java, "RAW", self.secret_bits).withNoKdf().build(), self.machine.random)
+            made = engine.generateKey()
+        except self.machine.failure:
+            raise Refused(_BAD_PUBLIC) from None
+        public.idle.append(engine)
         return bytes(made.getEncapsulation()), bytes(made.getEncoded())
 
     def decapsulate(self, private: Handle, ciphertext: Buffer) -> bytes:
         if len(ciphertext) != self.ciphertext_bytes:
-            raise Refused(REFUSED)
-        operation, octets = self._idle(private), self.java.array(ciphertext)
+            raise Refused(_REFUSED)
+        engine = private.idle.pop() if private.idle else self._engine()
+        octets = self.machine.array(ciphertext)
         try:
-            operation.init(self._extract_spec(private.key, octets, "RAW", 8 * self.secret_bytes).withNoKdf().build())
-            secret = bytes(operation.generateKey().getEncoded())
-        except self.java.fault:
-            raise Refused(REFUSED) from None
-        private.idle[b""].append(operation)
+            engine.init(self._take(private.java, octets, "RAW", self.secret_bits).withNoKdf().build())
+            secret = bytes(engine.generateKey().getEncoded())
+        except self.machine.failure:
+            raise Refused(_REFUSED) from None
+        private.idle.append(engine)
         return secret
 
 
-class SeedKem(_Kem, SeedKeys):
-    """ML-KEM (FIPS 203)."""
-
-
-class HeadedKem(_Kem, HeadedKeys):
-    """HQC, BIKE, FrodoKEM, SABER, NTRU, Streamlined NTRU Prime and Classic McEliece.
-
-    The library's classes take the octets of any parameter set of a family, so that lengths are the catalog's to hold.
-    """
+class SeedKem(SeedKeys, JavaKem):
+    """ML-KEM."""
 
 
 class _Agreement(Keys):
-    """Ephemeral-static Diffie-Hellman as a KEM; the secret is the raw output (SP 800-56A r3, 5.7)."""
+    """Ephemeral-static Diffie-Hellman as a KEM; the secret is the raw output (SP 800-56A r3, 5.7).
 
-    def _agreement(self, private: Any) -> Any:
-        made = self.java.instance("javax.crypto.KeyAgreement", self.scheme.operation)
-        made.init(private)
-        return made
+    Loading checks that a peer's point is on the curve (5.6.2.3); the all-zero secret of a small-order point is refused.
+    """
+
+    def _agreeing(self, private: Any) -> Any:
+        engine = self.machine.instance("javax.crypto.KeyAgreement", self.scheme.operation)
+        engine.init(private)
+        return engine
 
     def encapsulate(self, public: Handle) -> tuple[bytes, bytes]:
+        ephemeral = self.make()
         try:
-            ephemeral = self._new()
-            operation = self._agreement(ephemeral.getPrivate())
-            operation.doPhase(public.key, True)
-            return self._show(ephemeral.getPublic()), bytes(operation.generateSecret())
-        except self.java.fault:
-            raise Refused("the public key is not valid") from None
+            engine = self._agreeing(ephemeral.getPrivate())
+            engine.doPhase(public.java, True)
+            return self._show(bytes(ephemeral.getPublic().getEncoded())), bytes(engine.generateSecret())
+        except self.machine.failure:
+            raise Refused(_BAD_PUBLIC) from None
 
     def decapsulate(self, private: Handle, ciphertext: Buffer) -> bytes:
-        idle = private.idle[b""]
+        if len(ciphertext) != self.algorithm.sizes["ciphertext"]:
+            raise Refused(_REFUSED)
+        peer = self.decode_public(bytes(ciphertext)).java
         try:
-            peer = self._peer(ciphertext)
-            operation = idle.pop() if idle else self._agreement(private.key)
-            operation.doPhase(peer, True)
-            secret = bytes(operation.generateSecret())
-        except (ValueError, self.java.fault):
-            raise Refused(REFUSED) from None
-        idle.append(operation)
+            engine = private.idle.pop() if private.idle else self._agreeing(private.java)
+            engine.doPhase(peer, True)
+            secret = bytes(engine.generateSecret())
+        except self.machine.failure:
+            raise Refused(_REFUSED) from None
+        private.idle.append(engine)
         return secret
 
-    def _peer(self, ciphertext: Buffer) -> Any:
-        """Return the public key that the ciphertext is."""
-        return self._load(bytes(ciphertext))
+
+class CurveKem(CurveKeys, _Agreement):
+    """ECDH over a P-curve."""
 
 
-class CurveKem(_Agreement, CurveKeys):
-    """ECDH over a P-curve. Loading checks that the point is on the curve (SP 800-56A r3, 5.6.2.3)."""
-
-
-class OctetKem(_Agreement, OctetKeys):
-    """X25519 and X448 (RFC 7748, 6). The library refuses the all-zero secret of a small-order point."""
-
-    def __init__(self, algorithm: Algorithm, scheme: Scheme, java: Java) -> None:
-        super().__init__(algorithm, scheme, java)
-        self._raw_spec = java.type("org.bouncycastle.jcajce.spec.RawEncodedKeySpec")
-        self._size = algorithm.sizes["public"]
-
-    def _show(self, public: Any) -> bytes:
-        return bytes(public.getUEncoding())
-
-    def _load(self, data: bytes) -> Any:
-        if len(data) != self._size:
-            raise ValueError
-        return self.factory.generatePublic(self._raw_spec(self.java.octets(data)))
+class OctetKem(OctetKeys, _Agreement):
+    """X25519 and X448 (RFC 7748, 6)."""
 
 
 class RsaOaep(RsaKeys):
     """RSAES-OAEP (RFC 8017, 7.1), MGF1 with the same hash, no label: transports a fresh secret or the caller's key."""
 
-    def __init__(self, algorithm: Algorithm, scheme: Scheme, java: Java) -> None:
-        super().__init__(algorithm, scheme, java)
-        digest = _DIGESTS[scheme.operation]
-        generation = java.type("java.security.spec.MGF1ParameterSpec")(digest)
-        label = java.type("javax.crypto.spec.PSource$PSpecified").DEFAULT
-        self._spec = java.type("javax.crypto.spec.OAEPParameterSpec")(digest, "MGF1", generation, label)
+    def __init__(self, algorithm: Algorithm, scheme: Scheme, machine: Machine) -> None:
+        super().__init__(algorithm, scheme, machine)
+        java, digest = machine.java, scheme.operation
+        label = java("javax.crypto.spec.PSource$PSpecified").DEFAULT
+        self._padding = java("javax.crypto.spec.OAEPParameterSpec")(
+            digest, "MGF1", java("java.security.spec.MGF1ParameterSpec")(digest), label
+        )
         self._secret_bytes = algorithm.sizes.get("secret", 32)
-        self._name = f"RSA/ECB/OAEPWith{scheme.operation}AndMGF1Padding"
-        cipher = java.type("javax.crypto.Cipher")
+        cipher = java("javax.crypto.Cipher")
         self._encrypt, self._decrypt = cipher.ENCRYPT_MODE, cipher.DECRYPT_MODE
 
-    def _cipher(self, handle: Handle, mode: int) -> Any:
-        """Return the call of a cipher that holds the key, idle or new."""
-        try:
-            return handle.idle[b""].pop()
-        except IndexError:
-            made = self.java.instance("javax.crypto.Cipher", self._name)
-            made.init(mode, handle.key, self._spec, self.java.random)
-            return made.doFinal
+    def _call(self, handle: Handle, mode: int) -> Any:
+        """Return the call of a cipher that holds the key."""
+        if handle.idle:
+            return handle.idle.pop()
+        name = f"RSA/NONE/OAEPWith{self.scheme.operation}AndMGF1Padding"
+        engine = self.machine.instance("javax.crypto.Cipher", name)
+        engine.init(mode, handle.java, self._padding, self.machine.random)
+        return engine.doFinal
 
     def encapsulate(self, public: Handle) -> tuple[bytes, bytes]:
         secret = os.urandom(self._secret_bytes)
@@ -151,21 +130,15 @@ class RsaOaep(RsaKeys):
         return self.unwrap(private, ciphertext)
 
     def wrap(self, public: Handle, content_key: Buffer) -> bytes:
-        operation = self._cipher(public, self._encrypt)
-        try:
-            wrapped = bytes(operation(self.java.octets(content_key)))
-        except self.java.fault:
-            raise Refused("the content key is too long for this key") from None
-        public.idle[b""].append(operation)
+        call = self._call(public, self._encrypt)
+        wrapped = bytes(self.machine.refuse("the content key is too long for this key", call, content_key))
+        public.idle.append(call)
         return wrapped
 
     def unwrap(self, private: Handle, wrapped: Buffer) -> bytes:
-        if len(wrapped) != (private.key.getModulus().bitLength() + 7) // 8:
-            raise Refused(REFUSED)
-        operation = self._cipher(private, self._decrypt)
-        try:
-            content_key = bytes(operation(self.java.octets(wrapped)))
-        except self.java.fault:
-            raise Refused(REFUSED) from None
-        private.idle[b""].append(operation)
+        if len(wrapped) != (private.java.getModulus().bitLength() + 7) // 8:
+            raise Refused(_REFUSED)
+        call = self._call(private, self._decrypt)
+        content_key = bytes(self.machine.refuse(_REFUSED, call, self.machine.array(wrapped)))
+        private.idle.append(call)
         return content_key

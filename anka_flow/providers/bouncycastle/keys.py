@@ -7,9 +7,10 @@ from typing import Any
 from anka_flow.errors import Refused, Unsupported
 from anka_flow.primitives import Algorithm, KeyPair
 
-from .machine import Machine
+from .jvm import Machine
 from .scheme import Scheme, public_info, tlv
 
+_MIN_RSA_BITS = 2048
 _BAD_PUBLIC, _BAD_PRIVATE = "the public key is not valid", "the private key is not valid"
 
 
@@ -46,11 +47,15 @@ class Keys:
         name, field = self.scheme.spec
         return getattr(self.machine.java(name), field)
 
-    def generate(self) -> KeyPair:
+    def make(self) -> Any:
+        """Return a new Java key pair."""
         if not self.ready:
             self.maker.initialize(self._parameters(), self.machine.random)
             self.ready = True
-        made = self.maker.generateKeyPair()
+        return self.maker.generateKeyPair()
+
+    def generate(self) -> KeyPair:
+        made = self.make()
         return self._pair(made.getPublic(), made.getPrivate())
 
     def _pair(self, public: Any, private: Any) -> KeyPair:
@@ -72,11 +77,11 @@ class Keys:
         return Handle(self._java_public(public_info(self.scheme, bytes(data))), bytes(data))
 
     def _java_public(self, info: bytes) -> Any:
-        spec = self._public_spec(self.machine.octet_array(info))
+        spec = self._public_spec(self.machine.array(info))
         return self.machine.refuse(_BAD_PUBLIC, self.factory.generatePublic, spec)
 
     def _java_private(self, info: bytes) -> Any:
-        spec = self._private_spec(self.machine.octet_array(info))
+        spec = self._private_spec(self.machine.array(info))
         return self.machine.refuse(_BAD_PRIVATE, self.factory.generatePrivate, spec)
 
     def encode_private(self, pair: KeyPair) -> bytes:
@@ -110,17 +115,18 @@ class SeedKeys(Keys):
             raise Refused("the private key has a wrong length")
         java = self.machine.java
         spec = java(f"org.bouncycastle.jcajce.spec.{family}PrivateKeySpec")
-        made = spec(self._parameters(), self.machine.octet_array(data))
+        made = spec(self._parameters(), self.machine.array(data))
         private = self.machine.refuse(_BAD_PRIVATE, self.factory.generatePrivate, made)
         return self._pair(private.getPublicKey(), private)
 
 
 class RsaKeys(Keys):
-    """RSA: SubjectPublicKeyInfo and PKCS #8, of exactly the modulus that the algorithm names."""
+    """RSA: SubjectPublicKeyInfo and PKCS #8, of the modulus that the algorithm names, or (``any``) of 2048 bits and more."""
 
     def _parameters(self) -> Any:
         exponent = self.machine.java("java.math.BigInteger").valueOf(65537)
-        return self.machine.java("java.security.spec.RSAKeyGenParameterSpec")(int(self.scheme.spec[1]), exponent)
+        bits = _MIN_RSA_BITS if self.scheme.spec[1] == "any" else int(self.scheme.spec[1])
+        return self.machine.java("java.security.spec.RSAKeyGenParameterSpec")(bits, exponent)
 
     def _show(self, info: bytes) -> bytes:
         return info
@@ -143,7 +149,8 @@ class RsaKeys(Keys):
         return self._pair(self.factory.generatePublic(spec(private.getModulus(), private.getPublicExponent())), private)
 
     def _same(self, private: Any) -> None:
-        if private.getModulus().bitLength() != int(self.scheme.spec[1]):
+        bits, wanted = private.getModulus().bitLength(), self.scheme.spec[1]
+        if bits < _MIN_RSA_BITS or wanted not in ("any", str(bits)):
             raise Refused("the key has another modulus length than the algorithm")
 
 
@@ -178,9 +185,8 @@ class CurveKeys(Keys):
 class OctetKeys(Keys):
     """X25519, X448, Ed25519, Ed448: raw octets and PKCS #8 of RFC 8410, of which only the octets are written."""
 
-    def generate(self) -> KeyPair:
-        made = self.maker.generateKeyPair()
-        return self._pair(made.getPublic(), made.getPrivate())
+    def make(self) -> Any:
+        return self.maker.generateKeyPair()
 
     def encode_private(self, pair: KeyPair) -> bytes:
         head, info = bytes.fromhex(self.scheme.head), bytes(pair.private.java.getEncoded())

@@ -40,7 +40,10 @@ _FRODO = {
     f"FRODO-{n}": _own("FRODOKEM", "FrodoKEMParameterSpec", f"efrodokem{n}aes", _ISO + end, provider="BC")
     for n, end in ((976, "07"), (1344, "08"))
 }
-_BIKE = {"BIKE-L5": _own("BIKE", "BIKEParameterSpec", "bike256", f"{_BC_ARC}0803")}
+_BIKE = {
+    f"BIKE-L{2 * end - 1}": _own("BIKE", "BIKEParameterSpec", f"bike{n}", f"{_BC_ARC}080{end}")
+    for end, n in enumerate((128, 192, 256), 1)
+}
 _SABER = {
     f"SABER-{name}": _own("SABER", "SABERParameterSpec", f"{name.lower()}kem256r3", f"{_BC_ARC}030{end}", "3004")
     for name, end in (("LightSaber", 7), ("Saber", 8), ("FireSaber", 9))
@@ -70,7 +73,7 @@ _CURVES = {
 _CURVE = "java.security.spec.ECGenParameterSpec"
 
 KEMS: dict[str, Scheme] = {
-    **{f"RSA-{n}": Scheme("RSA", spec=("RSA", n), operation="RSA/NONE/OAEPWithSHA256AndMGF1Padding") for n in _RSA},
+    **{f"RSA-{n}": Scheme("RSA", spec=("RSA", n), operation="SHA-256") for n in _RSA},
     **{name: Scheme("EC", "BC", (_CURVE, own), head, operation="ECDH") for name, (own, head, _) in _CURVES.items()},
     "X25519": Scheme("X25519", head="06032b656e", operation="X25519"),
     "X448": Scheme("X448", head="06032b656f", operation="X448"),
@@ -118,6 +121,13 @@ AEADS: dict[str, str] = {
     **{f"{c}-{bits}-CCM": f"{c}/CCM/NoPadding" for c in ("AES", "ARIA") for bits in ("128", "192", "256")},
     **{name: name.replace("-", "/") + "/NoPadding" for name in ("SEED-GCM", "SM4-GCM", "SM4-CCM")},
     "ChaCha20-Poly1305": "CHACHA20-POLY1305",
+}
+
+WRAPS: dict[str, Scheme | str] = {
+    **{f"AES-{bits}-KW": "AESWRAP" for bits in ("128", "192", "256")},
+    **{f"AES-{bits}-GCMKW": "AES/GCM/NoPadding" for bits in ("128", "192", "256")},
+    "RSA-OAEP": Scheme("RSA", spec=("RSA", "any"), operation="SHA-1"),
+    **{f"RSA-OAEP-{bits}": Scheme("RSA", spec=("RSA", "any"), operation=f"SHA-{bits}") for bits in ("256", "384", "512")},
 }
 
 

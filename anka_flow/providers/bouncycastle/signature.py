@@ -9,7 +9,7 @@ from anka_flow.errors import Refused, Unsupported
 from anka_flow.primitives import Algorithm, Buffer, KeyPair
 
 from .keys import CurveKeys, GostKeys, Handle, HashKeys, Keys, OctetKeys, RsaKeys, SeedKeys, Sm2Keys
-from .machine import Machine
+from .jvm import Machine
 from .scheme import Scheme, tlv
 
 
@@ -28,7 +28,7 @@ class JavaSigner(Keys):
             if not self.contexts or len(context) > 255:
                 raise Refused(f"{self.algorithm.name} takes no such context")
             spec = self.machine.java("org.bouncycastle.jcajce.spec.ContextParameterSpec")
-            engine.setParameter(spec(self.machine.octet_array(context)))
+            engine.setParameter(spec(self.machine.array(context)))
         return engine
 
     def signing(self, private: Handle, context: bytes = b"") -> Any:
@@ -48,7 +48,7 @@ class JavaSigner(Keys):
 
     def sign(self, private: Handle, message: Buffer, context: bytes = b"") -> bytes:
         engine = self.signing(private, context)
-        self.machine.feed(engine, message)
+        self.machine.feed(engine.update, message)
         return self.finish_sign(private, engine, reuse=not context)
 
     def finish_sign(self, private: Handle, engine: Any, *, reuse: bool = True) -> bytes:
@@ -64,7 +64,7 @@ class JavaSigner(Keys):
         if not self.fits(signature):
             return False
         engine = self.verifying(public, context)
-        self.machine.feed(engine, message)
+        self.machine.feed(engine.update, message)
         return self.finish_verify(public, engine, signature, reuse=not context)
 
     def fits(self, signature: Buffer) -> bool:
@@ -74,7 +74,7 @@ class JavaSigner(Keys):
 
     def finish_verify(self, public: Handle, engine: Any, signature: Buffer, *, reuse: bool = True) -> bool:
         try:
-            good = bool(engine.verify(self.machine.octet_array(signature)))
+            good = bool(engine.verify(self.machine.array(signature)))
         except self.machine.failure:
             return False  # not even the form of a signature; the engine is dropped
         if reuse:
@@ -101,7 +101,7 @@ class Signing:
         self.signer, self.private, self.engine = signer, private, signer.signing(private)
 
     def update(self, data: Buffer) -> None:
-        self.signer.machine.feed(self.engine, data)
+        self.signer.machine.feed(self.engine.update, data)
 
     def finish(self) -> bytes:
         return self.signer.finish_sign(self.private, self.engine)
@@ -114,7 +114,7 @@ class Verifying:
         self.signer, self.public, self.engine = signer, public, signer.verifying(public)
 
     def update(self, data: Buffer) -> None:
-        self.signer.machine.feed(self.engine, data)
+        self.signer.machine.feed(self.engine.update, data)
 
     def finish(self, signature: Buffer) -> bool:
         return self.signer.fits(signature) and self.signer.finish_verify(self.public, self.engine, signature)
@@ -200,7 +200,7 @@ class StatefulSigner(HashKeys, JavaSigner):
                 raise Refused(f"the {self.algorithm.name} key is used up; make a new key")
             engine = self._engine(context)
             engine.initSign(private.java, self.machine.random)
-            self.machine.feed(engine, message)
+            self.machine.feed(engine.update, message)
             return self.finish_sign(private, engine, reuse=False)[len(self.mark) :]
 
     def finish_verify(self, public: Handle, engine: Any, signature: Buffer, *, reuse: bool = True) -> bool:
