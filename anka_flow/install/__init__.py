@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from anka_flow.errors import AnkaError, Unfit
 from anka_flow.registry import suggest
 
+if TYPE_CHECKING:
+    from .commands import Run
+
 NAMES = ("liboqs", "botan", "bouncycastle", "pyhsslms")
 LMS = "pyhsslms==2.0.0"
+_TOOLS = {"liboqs": ("cargo", "cmake", "ninja", "cc"), "botan": ("cargo", "make", "c++"), "bouncycastle": ("mvn",)}
 _KINDS = {"kem": "KEM", "signature": "signature", "mac": "MAC", "aead": "AEAD", "wrap": "key wrap"}
 
 
@@ -30,23 +34,23 @@ def install(names: Iterable[str], *, jar: Path | None = None, progress: Callable
 
     A provider appears whole or not at all. Raises ``Unfit`` that says what is missing and how to get it.
     """
-    from .commands import Run
+    from .commands import Run, need
     from .folder import locked, log_path
 
     wanted = _known(names)
+    need(*(t for name in wanted for t in _TOOLS.get(name, ()) if not (jar and name == "bouncycastle")))
     with locked():
         for name in wanted:
             log = log_path(name)
             run = Run(name, log, progress)
             _install(name, run, jar)
-            log.unlink()
+            log.unlink(missing_ok=True)
             run.say("ready")
 
 
-def _install(name: str, run: object, jar: Path | None) -> None:
-    from .commands import Run, pip
+def _install(name: str, run: Run, jar: Path | None) -> None:
+    from .commands import pip
 
-    assert isinstance(run, Run)
     if name == "bouncycastle":
         from .jar import install_bouncycastle
 
@@ -74,7 +78,7 @@ def uninstall(names: Iterable[str], *, progress: Callable[[str], object] = print
                 gone.append(name)
             elif name == "pyhsslms" and find_spec("pyhsslms"):
                 pip_uninstall(Run(name, log_path(name), progress), "pyhsslms")
-                log_path(name).unlink()
+                log_path(name).unlink(missing_ok=True)
                 gone.append(name)
     return gone
 

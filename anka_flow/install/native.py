@@ -16,7 +16,7 @@ from pathlib import Path
 
 from anka_flow.errors import Unfit
 
-from .commands import Run, need, tool
+from .commands import Run, tool
 from .folder import publish, workshop
 
 OQS_CRATE, OQS_SHA256 = "oqs-sys-0.11.0+liboqs-0.13.0", "ac6d66ee528a895ce5cc08851698d109c5d7ee5d7a0b3b40d61550eda91e414f"
@@ -64,7 +64,6 @@ BOTAN_OPTIONS = (
 
 def install_liboqs(run: Run) -> None:
     """Build liboqs and put it in its place. Raises ``Unfit`` with what is missing."""
-    need("cargo", "cmake", "make", "cc")
     with workshop("liboqs") as folder:
         source = _vendor(run, "liboqs", folder, OQS_CRATE, OQS_SHA256) / "liboqs"
         finished = folder / "finished"
@@ -89,7 +88,6 @@ def _configure_liboqs(run: Run, source: Path, folder: Path, finished: Path) -> N
 
 def install_botan(run: Run) -> None:
     """Build Botan and put it in its place. Raises ``Unfit`` with what is missing."""
-    need("cargo", "make", "c++")
     with workshop("botan") as folder:
         archive = _vendor(run, "botan", folder, BOTAN_CRATE, BOTAN_SHA256) / "vendor" / f"{BOTAN_ARCHIVE}.tar.xz"
         source = _unpack(archive, folder)

@@ -76,12 +76,8 @@ class LibOqs(Provider):
     mechanisms = {f"kem:{name}": own for name, own in _KEMS.items()} | {f"signature:{n}": own for n, own in _SIGNATURES.items()}
 
     def unavailable(self) -> str | None:
-        if importlib.util.find_spec("oqs") is None:
-            return "the Python package liboqs-python is missing"
-        if not _prefix() and not ctypes.util.find_library("oqs"):
-            return "the library liboqs is missing"
         try:
-            self.oqs.native()  # loading is the test
+            self.oqs.native()  # loading is the test: a library may be there and of another processor
         except Unsupported as error:
             return str(error)
         return None
@@ -113,7 +109,9 @@ class LibOqs(Provider):
 
     @cached_property
     def oqs(self) -> ModuleType:
-        """Return liboqs-python, loaded on the library that was found."""
+        """Return liboqs-python, loaded on the library that was found. Raises ``Unsupported`` if there is none."""
+        if reason := _absence():
+            raise Unsupported(reason)
         with _quiet(_prefix()):
             try:
                 import oqs
@@ -126,6 +124,13 @@ class LibOqs(Provider):
     def native(self) -> ctypes.CDLL:
         library: ctypes.CDLL = self.oqs.native()
         return library
+
+
+def _absence() -> str | None:
+    """Return what is missing, or None. Looks only; importing liboqs-python without a library would end the interpreter."""
+    if importlib.util.find_spec("oqs") is None:
+        return "the Python package liboqs-python is missing"
+    return None if _prefix() or ctypes.util.find_library("oqs") else "the library liboqs is missing"
 
 
 def _prefix() -> Path | None:
