@@ -194,11 +194,14 @@ def test_every_changed_octet_is_refused() -> None:
             protector().reveal(octets)
 
 
-def test_stored_parameters_cannot_ask_for_much_memory() -> None:
-    """A stored n of 2^40 is refused before scrypt runs."""
+@pytest.mark.parametrize(
+    "parameters", [(40, 8, 1), (255, 255, 255), (20, 16, 1), (4, 255, 16), (0, 8, 1), (4, 0, 1), (4, 8, 0)]
+)
+def test_stored_parameters_cannot_ask_for_much(parameters: tuple[int, int, int]) -> None:
+    """Stored cost parameters beyond 128 MiB, and those that are none, are refused before scrypt runs."""
     stored = protector().protect(b"secret")
     with pytest.raises(Refused):
-        protector().reveal(stored[:5] + bytes((40, 8, 1)) + stored[8:])
+        protector().reveal(stored[:5] + bytes(parameters) + stored[8:])
 
 
 def test_a_store_behind_a_passphrase_holds_no_plain_secret(tmp_path: Path) -> None:

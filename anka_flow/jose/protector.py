@@ -16,7 +16,7 @@ LOG2_N, R, P = 15, 8, 1  # 32 MiB and about 0.1 s
 _MAGIC = b"anka1"
 _SALT_BYTES = 16
 _LENGTH_BYTES = 8
-_MAX_LOG2_N, _MAX_R, _MAX_P = 20, 16, 16  # what is stored must not choose how much memory its reader takes
+_MAX_MEMORY_BYTES, _MAX_P = 128 << 20, 4  # what is stored must not choose how much its reader takes
 _HEAD_BYTES = len(_MAGIC) + 3 + _SALT_BYTES
 
 
@@ -55,9 +55,9 @@ class PassphraseProtector:
 
     def _key(self, head: bytes) -> object:
         log2_n, r, p = head[len(_MAGIC) : len(_MAGIC) + 3]
-        if not 1 <= log2_n <= _MAX_LOG2_N or not 1 <= r <= _MAX_R or not 1 <= p <= _MAX_P:
+        if not log2_n or not r or not 1 <= p <= _MAX_P or 128 * r << log2_n > _MAX_MEMORY_BYTES:
             raise _refused()
-        memory = 128 * r * ((1 << log2_n) + p + 2)
+        memory = 128 * r * ((1 << log2_n) + p + 2)  # RFC 7914, 2
         salt = head[-_SALT_BYTES:]
         octets = hashlib.scrypt(self._passphrase, salt=salt, n=1 << log2_n, r=r, p=p, maxmem=memory + (1 << 20), dklen=32)
         return self._wrap.decode_public(octets)
