@@ -96,38 +96,37 @@ def _check_signature(primitive: Any, answer: Mapping[str, Any], _: str) -> str:
 
 
 def _check_kem(primitive: Any, answer: Mapping[str, Any], provider: str) -> str:
-    own = answer.get("own", {}).get(provider)
-    if own:
-        private, ciphertext, secret = _octets(own, "private", "ciphertext", "secret")
-        _must(primitive.decapsulate(primitive.decode_private(private).private, ciphertext) == secret, "secret")
-        return str(own["source"])
+    answer = answer.get("own", {}).get(provider, answer)
     ciphertext, secret = _octets(answer, "ciphertext", "secret")
-    tried = [primitive.decapsulate(pair.private, ciphertext) == secret for pair in _loaded(primitive, answer)]
+    tried = [primitive.decapsulate(pair.private, ciphertext) == secret for pair in _loaded(primitive, answer, provider)]
     if not tried:
         return "none: this provider's private keys have a form of their own"
     _must(any(tried), "secret")
     return str(answer["source"])
 
 
-def _loaded(primitive: Any, answer: Mapping[str, Any]) -> Iterator[KeyPair]:
+def _loaded(primitive: Any, answer: Mapping[str, Any], provider: str = "") -> Iterator[KeyPair]:
     """Yield the answer's key for each form of it that the provider loads: a standard form is one, a library's may be two."""
-    for form in _forms(answer):
+    for form in _forms(answer, provider):
         try:
             yield primitive.decode_private(form)
         except Refused:
             continue
 
 
-def _forms(answer: Mapping[str, Any]) -> Iterator[bytes]:
+def _forms(answer: Mapping[str, Any], provider: str) -> Iterator[bytes]:
     if "seed" in answer:
         yield b64decode(answer["seed"])
     private = b64decode(answer["private"])
     yield private
     public = answer.get("public")
-    if public is not None:  # a number: so many octets that decapsulation does not read, a megabyte for Classic McEliece
-        known = bytes(public) if isinstance(public, int) else b64decode(public)
-        yield len(known).to_bytes(4, "big") + known + private
-        yield known + private
+    if public is None:
+        return
+    # A number stands for so many octets that decapsulation does not read: a megabyte for Classic McEliece.
+    known = bytes(public) if isinstance(public, int) else b64decode(public)
+    head = b64decode(answer.get("heads", {}).get(provider, ""))  # of PKCS #8, where a library wants it
+    yield len(known).to_bytes(4, "big") + known + head + private
+    yield known + head + private
 
 
 _CHECKS = {"mac": _check_mac, "aead": _check_aead, "wrap": _check_wrap, "signature": _check_signature, "kem": _check_kem}
@@ -240,6 +239,7 @@ def _stranger(primitive: Any, algorithm: Algorithm) -> Any:
     public = answer.get("public")
     if isinstance(public, str):
         return primitive.decode_public(b64decode(public))
-    for pair in _loaded(primitive, answer) if "private" in answer else ():
-        return pair.public
+    if public is None and "private" in answer:
+        for pair in _loaded(primitive, answer):
+            return pair.public
     return primitive.generate().public
