@@ -59,7 +59,10 @@ class PassphraseProtector:
             raise _refused()
         memory = 128 * r * ((1 << log2_n) + p + 2)  # RFC 7914, 2
         salt = head[-_SALT_BYTES:]
-        octets = hashlib.scrypt(self._passphrase, salt=salt, n=1 << log2_n, r=r, p=p, maxmem=memory + (1 << 20), dklen=32)
+        try:
+            octets = hashlib.scrypt(self._passphrase, salt=salt, n=1 << log2_n, r=r, p=p, maxmem=memory + (1 << 20), dklen=32)
+        except ValueError:
+            raise _refused() from None  # RFC 7914, 2 allows no such n for this r
         return self._wrap.decode_public(octets)
 
 
