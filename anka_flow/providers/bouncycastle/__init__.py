@@ -28,12 +28,15 @@ def _own_name(scheme: Scheme | str) -> str:
     return "/".join(part for part in (scheme.algorithm, scheme.spec[1], scheme.operation) if part)
 
 
+MECHANISMS = {f"{kind}:{name}": _own_name(own) for kind, table in _TABLES.items() for name, own in table.items()}
+
+
 class BouncyCastle(Provider):
     """See the module."""
 
     name = "bouncycastle"
     obtain = "run `anka-flow providers install bouncycastle`"
-    mechanisms = {f"{kind}:{name}": _own_name(own) for kind, table in _TABLES.items() for name, own in table.items()}
+    mechanisms = MECHANISMS
     jit = True  # its first hundred calls are 2 to 6 times slower than the rest
 
     def unavailable(self) -> str | None:

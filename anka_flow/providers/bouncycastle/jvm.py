@@ -27,6 +27,7 @@ FILE = "bcprov.jar"
 SMALL_BYTES = 1024  # up to here JPype's conversion, octet by octet, is faster than the calls that a direct buffer takes
 STEP_BYTES = 64 * 1024
 SPARE_BYTES = 256  # what a cipher may hold back from one step and give out with the next
+_STACK_BYTES, _MOST_STACK_BYTES = 8 << 20, 64 << 20
 _MACHINES = (
     "lib/server/libjvm.so",
     "lib/server/libjvm.dylib",
@@ -94,11 +95,25 @@ def _started() -> tuple[Machine, int]:
             jpype.addClassPath(str(jar()))
         else:
             # -Xrs and interrupt leave the signals to Python, so that an interrupted run ends as any other.
-            options = ("-Xrs", *_permissions())
+            options = ("-Xrs", f"-Xss{_stack_bytes()}", *_permissions())
             jpype.startJVM(str(library()), *options, classpath=[str(jar())], convertStrings=False, interrupt=False)
         return Machine(jpype), os.getpid()
     except (OSError, RuntimeError, TypeError, jpype.JVMNotSupportedException) as error:
         raise Unsupported(f"the Java virtual machine does not start: {error}") from None
+
+
+def _stack_bytes() -> int:
+    """Return the stack that the machine is to leave the main thread: all of it, as without a machine.
+
+    By default it puts guard pages behind the first MiB, into which other libraries' native code would run (key generation
+    of Classic McEliece takes more).
+    """
+    if find_spec("resource") is None:
+        return _STACK_BYTES
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return limit // 1024 * 1024 if 0 < limit < _MOST_STACK_BYTES else _MOST_STACK_BYTES
 
 
 def _permissions() -> tuple[str, ...]:

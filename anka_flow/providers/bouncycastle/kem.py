@@ -30,26 +30,26 @@ class JavaKem(Keys):
         return self.machine.instance("javax.crypto.KeyGenerator", self.scheme.algorithm, self.scheme.provider)
 
     def encapsulate(self, public: Handle) -> tuple[bytes, bytes]:
-        engine = public.idle.pop() if public.idle else self._engine()
+        engine = public.take(self._engine)
         try:
             engine.init(self._give(public.java, "RAW", self.secret_bits).withNoKdf().build(), self.machine.random)
             made = engine.generateKey()
         except self.machine.failure:
             raise Refused(_BAD_PUBLIC) from None
-        public.idle.append(engine)
+        public.give(engine)
         return bytes(made.getEncapsulation()), bytes(made.getEncoded())
 
     def decapsulate(self, private: Handle, ciphertext: Buffer) -> bytes:
         if len(ciphertext) != self.ciphertext_bytes:
             raise Refused(_REFUSED)
-        engine = private.idle.pop() if private.idle else self._engine()
+        engine = private.take(self._engine)
         octets = self.machine.array(ciphertext)
         try:
             engine.init(self._take(private.java, octets, "RAW", self.secret_bits).withNoKdf().build())
             secret = bytes(engine.generateKey().getEncoded())
         except self.machine.failure:
             raise Refused(_REFUSED) from None
-        private.idle.append(engine)
+        private.give(engine)
         return secret
 
 
@@ -82,12 +82,12 @@ class _Agreement(Keys):
             raise Refused(_REFUSED)
         peer = self.decode_public(bytes(ciphertext)).java
         try:
-            engine = private.idle.pop() if private.idle else self._agreeing(private.java)
+            engine = private.take(self._agreeing, private.java)
             engine.doPhase(peer, True)
             secret = bytes(engine.generateSecret())
         except self.machine.failure:
             raise Refused(_REFUSED) from None
-        private.idle.append(engine)
+        private.give(engine)
         return secret
 
 
@@ -113,13 +113,11 @@ class RsaOaep(RsaKeys):
         cipher = java("javax.crypto.Cipher")
         self._encrypt, self._decrypt = cipher.ENCRYPT_MODE, cipher.DECRYPT_MODE
 
-    def _call(self, handle: Handle, mode: int) -> Any:
+    def _call(self, key: Any, mode: int) -> Any:
         """Return the call of a cipher that holds the key."""
-        if handle.idle:
-            return handle.idle.pop()
         name = f"RSA/NONE/OAEPWith{self.scheme.operation}AndMGF1Padding"
         engine = self.machine.instance("javax.crypto.Cipher", name)
-        engine.init(mode, handle.java, self._padding, self.machine.random)
+        engine.init(mode, key, self._padding, self.machine.random)
         return engine.doFinal
 
     def encapsulate(self, public: Handle) -> tuple[bytes, bytes]:
@@ -130,15 +128,15 @@ class RsaOaep(RsaKeys):
         return self.unwrap(private, ciphertext)
 
     def wrap(self, public: Handle, content_key: Buffer) -> bytes:
-        call = self._call(public, self._encrypt)
+        call = public.take(self._call, public.java, self._encrypt)
         wrapped = bytes(self.machine.refuse("the content key is too long for this key", call, content_key))
-        public.idle.append(call)
+        public.give(call)
         return wrapped
 
     def unwrap(self, private: Handle, wrapped: Buffer) -> bytes:
         if len(wrapped) != (private.java.getModulus().bitLength() + 7) // 8:
             raise Refused(_REFUSED)
-        call = self._call(private, self._decrypt)
+        call = private.take(self._call, private.java, self._decrypt)
         content_key = bytes(self.machine.refuse(_REFUSED, call, self.machine.array(wrapped)))
-        private.idle.append(call)
+        private.give(call)
         return content_key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from anka_flow.errors import Refused, Unsupported
@@ -15,16 +16,27 @@ _BAD_PUBLIC, _BAD_PRIVATE = "the public key is not valid", "the private key is n
 
 
 class Handle:
-    """A Java key, the public key's encoding where it is one, and the JCA engines set up with it that are idle."""
+    """A Java key, the public key's encoding where it is one, and the JCA engines set up with it that are idle, by context."""
 
     __slots__ = ("idle", "java", "raw")
 
     def __init__(self, java: Any, raw: bytes = b"") -> None:
         self.java, self.raw = java, raw
-        self.idle: list[Any] = []
+        self.idle: dict[bytes, list[Any]] = {b"": []}
 
     def __repr__(self) -> str:
         return "Handle(...)"
+
+    def take(self, make: Callable[..., Any], *arguments: Any, context: bytes = b"") -> Any:
+        """Return an idle engine, or a new one; it serves one call at a time."""
+        try:
+            return self.idle[context].pop()
+        except (KeyError, IndexError):
+            return make(*arguments)
+
+    def give(self, engine: Any, context: bytes = b"") -> None:
+        """Take back an engine that is ready for its next call."""
+        self.idle.setdefault(context, []).append(engine)
 
 
 class Keys:
@@ -171,7 +183,7 @@ class CurveKeys(Keys):
         inner = tlv(0x30, tlv(2, b"\1") + tlv(4, bytes(data)))
         private = self._java_private(tlv(0x30, tlv(2, b"\0") + tlv(0x30, bytes.fromhex(self.scheme.head)) + tlv(4, inner)))
         scalar, curve = private.getD(), private.getParameters()
-        if not 0 < scalar.signum() or scalar.compareTo(curve.getN()) >= 0:
+        if not scalar.signum() > 0 or scalar.compareTo(curve.getN()) >= 0:
             raise Refused(_BAD_PRIVATE)
         point = bytes(curve.getG().multiply(scalar).normalize().getEncoded(False))
         return self._pair(self._java_public(public_info(self.scheme, point)), private)

@@ -93,7 +93,9 @@ SIGNATURES: dict[str, Scheme] = {
         "ECGOST3410-2012", "BC", (_CURVE, "GostR3410-2001-CryptoPro-A"), operation="ECGOST3410-2012-256", streams=True
     ),
     **{
-        f"ML-DSA-{n}": _own("ML-DSA", "MLDSAParameterSpec", f"ml_dsa_{n}", f"{_NIST}031{end}", provider="BC")
+        f"ML-DSA-{n}": Scheme(
+            "ML-DSA", "BC", (_GENERAL + "MLDSAParameterSpec", f"ml_dsa_{n}"), f"{_NIST}031{end}", streams=True
+        )
         for n, end in (("44", 1), ("65", 2), ("87", 3))
     },
     **{

@@ -8,9 +8,11 @@ from typing import Any
 from anka_flow.errors import Refused, Unsupported
 from anka_flow.primitives import Algorithm, Buffer, KeyPair
 
-from .keys import CurveKeys, GostKeys, Handle, HashKeys, Keys, OctetKeys, RsaKeys, SeedKeys, Sm2Keys
 from .jvm import Machine
+from .keys import CurveKeys, GostKeys, Handle, HashKeys, Keys, OctetKeys, RsaKeys, SeedKeys, Sm2Keys
 from .scheme import Scheme, tlv
+
+_MOST_CONTEXT = 255  # FIPS 204, 5.2; FIPS 205, 10.2.1
 
 
 class JavaSigner(Keys):
@@ -19,66 +21,66 @@ class JavaSigner(Keys):
     def __init__(self, algorithm: Algorithm, scheme: Scheme, machine: Machine) -> None:
         super().__init__(algorithm, scheme, machine)
         self.streams, self.name = scheme.streams, scheme.operation or algorithm.name
-        self.java_signature = machine.java("java.security.Signature")
+        self._context = machine.java("org.bouncycastle.jcajce.spec.ContextParameterSpec")
         self.contexts = algorithm.family in ("ML-DSA", "SLH-DSA")
 
     def _engine(self, context: bytes = b"") -> Any:
-        engine = self.java_signature.getInstance(self.name, self.machine.provider(self.scheme.provider))
+        engine = self.machine.instance("java.security.Signature", self.name, self.scheme.provider)
         if context:
-            if not self.contexts or len(context) > 255:
-                raise Refused(f"{self.algorithm.name} takes no such context")
-            spec = self.machine.java("org.bouncycastle.jcajce.spec.ContextParameterSpec")
-            engine.setParameter(spec(self.machine.array(context)))
+            engine.setParameter(self._context(context))
+        return engine
+
+    def _check(self, context: bytes) -> None:
+        if context and (not self.contexts or len(context) > _MOST_CONTEXT):
+            raise Refused(f"{self.algorithm.name} takes no such context")
+
+    def _signing(self, private: Any, context: bytes) -> Any:
+        engine = self._engine(context)
+        engine.initSign(private, self.machine.random)
+        return engine
+
+    def _verifying(self, public: Any, context: bytes) -> Any:
+        engine = self._engine(context)
+        engine.initVerify(public)
         return engine
 
     def signing(self, private: Handle, context: bytes = b"") -> Any:
         """Return an engine that is ready for a message's first octet."""
-        if private.idle and not context:
-            return private.idle.pop()
-        engine = self._engine(context)
-        engine.initSign(private.java, self.machine.random)
-        return engine
+        return private.take(self._signing, private.java, context, context=context)
 
     def verifying(self, public: Handle, context: bytes = b"") -> Any:
-        if public.idle and not context:
-            return public.idle.pop()
-        engine = self._engine(context)
-        engine.initVerify(public.java)
-        return engine
+        return public.take(self._verifying, public.java, context, context=context)
 
     def sign(self, private: Handle, message: Buffer, context: bytes = b"") -> bytes:
+        self._check(context)
         engine = self.signing(private, context)
         self.machine.feed(engine.update, message)
-        return self.finish_sign(private, engine, reuse=not context)
+        return self.finish_sign(private, engine, context)
 
-    def finish_sign(self, private: Handle, engine: Any, *, reuse: bool = True) -> bytes:
-        try:
-            signature = bytes(engine.sign())
-        except self.machine.failure:
-            raise Refused("signing failed") from None
-        if reuse:
-            private.idle.append(engine)
+    def finish_sign(self, private: Handle, engine: Any, context: bytes = b"") -> bytes:
+        signature = bytes(self.machine.refuse("signing failed", engine.sign))
+        private.give(engine, context)
         return signature
 
     def verify(self, public: Handle, message: Buffer, signature: Buffer, context: bytes = b"") -> bool:
+        self._check(context)
         if not self.fits(signature):
             return False
         engine = self.verifying(public, context)
         self.machine.feed(engine.update, message)
-        return self.finish_verify(public, engine, signature, reuse=not context)
+        return self.finish_verify(public, engine, signature, context)
 
     def fits(self, signature: Buffer) -> bool:
         """Return whether the length can be a signature's: BouncyCastle passes over octets behind one of GOST."""
         sizes, length = self.algorithm.sizes, len(signature)
         return 0 < length <= sizes["signature_max"] if "signature_max" in sizes else length == sizes["signature"]
 
-    def finish_verify(self, public: Handle, engine: Any, signature: Buffer, *, reuse: bool = True) -> bool:
+    def finish_verify(self, public: Handle, engine: Any, signature: Buffer, context: bytes = b"") -> bool:
         try:
             good = bool(engine.verify(self.machine.array(signature)))
         except self.machine.failure:
             return False  # not even the form of a signature; the engine is dropped
-        if reuse:
-            public.idle.append(engine)
+        public.give(engine, context)
         return good
 
     def start_sign(self, private: Handle) -> Signing:
@@ -143,16 +145,16 @@ class GostSigner(GostKeys, JavaSigner):
 class Sm2Signer(Sm2Keys, JavaSigner):
     """SM2 with the default identity; BouncyCastle writes ``SEQUENCE {r, s}``."""
 
-    def finish_sign(self, private: Handle, engine: Any, *, reuse: bool = True) -> bytes:
-        sequence = super().finish_sign(private, engine, reuse=reuse)
+    def finish_sign(self, private: Handle, engine: Any, context: bytes = b"") -> bytes:
+        sequence = super().finish_sign(private, engine, context)
         first = 4 + sequence[3]
         r, s = sequence[4:first], sequence[first + 2 :]
         return bytes(r[-32:].rjust(32, b"\0") + s[-32:].rjust(32, b"\0"))
 
-    def finish_verify(self, public: Handle, engine: Any, signature: Buffer, *, reuse: bool = True) -> bool:
+    def finish_verify(self, public: Handle, engine: Any, signature: Buffer, context: bytes = b"") -> bool:
         numbers = (int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big"))
         content = b"".join(tlv(2, n.to_bytes(n.bit_length() // 8 + 1, "big")) for n in numbers)
-        return super().finish_verify(public, engine, tlv(0x30, content), reuse=reuse)
+        return super().finish_verify(public, engine, tlv(0x30, content), context)
 
 
 class State(Handle):
@@ -195,16 +197,17 @@ class StatefulSigner(HashKeys, JavaSigner):
         return KeyPair(pair.public, State(pair.private.java))
 
     def sign(self, private: Any, message: Buffer, context: bytes = b"") -> bytes:
+        self._check(context)
         with private.lock:
             if not int(_held(private).getUsagesRemaining()):
                 raise Refused(f"the {self.algorithm.name} key is used up; make a new key")
-            engine = self._engine(context)
-            engine.initSign(private.java, self.machine.random)
+            engine = self._signing(private.java, context)
             self.machine.feed(engine.update, message)
-            return self.finish_sign(private, engine, reuse=False)[len(self.mark) :]
+            signature = bytes(self.machine.refuse("signing failed", engine.sign))
+        return signature[len(self.mark) :]
 
-    def finish_verify(self, public: Handle, engine: Any, signature: Buffer, *, reuse: bool = True) -> bool:
-        return super().finish_verify(public, engine, self.mark + bytes(signature), reuse=reuse)
+    def finish_verify(self, public: Handle, engine: Any, signature: Buffer, context: bytes = b"") -> bool:
+        return super().finish_verify(public, engine, self.mark + bytes(signature), context)
 
 
 def _held(state: State) -> Any:
