@@ -108,14 +108,18 @@ def other_public(provider: str, algorithm_id: str) -> Any:
 
 
 def _another_modulus(der: bytes) -> bytes:
-    """Return an RSA public key whose modulus differs: a second key of 8192 bits would take too long to make."""
+    """Return an RSA public key whose modulus differs: a second key of 8192 bits would take too long to make.
+
+    It has no factor below 1000, since some libraries refuse a modulus that has one.
+    """
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
 
     public = serialization.load_der_public_key(der)
     assert isinstance(public, rsa.RSAPublicKey)
     numbers = public.public_numbers()
-    other = rsa.RSAPublicNumbers(numbers.e, numbers.n - 2).public_key()
+    modulus = next(n for n in range(numbers.n - 2, 0, -2) if all(n % factor for factor in range(3, 1000, 2)))
+    other = rsa.RSAPublicNumbers(numbers.e, modulus).public_key()
     return other.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
