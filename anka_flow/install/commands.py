@@ -44,10 +44,8 @@ def tool(name: str) -> str:
 
 def need(*names: str) -> None:
     """Raises ``Unfit`` that names every tool that is missing, before anything is fetched or built."""
-    missing = []
-    for name in dict.fromkeys(names):
-        if not any(shutil.which(candidate) for candidate in _OTHERS.get(name, (name,))):
-            missing.append(_TOOLS[name])
+    wanted = dict.fromkeys(names)
+    missing = [_TOOLS[n] for n in wanted if not any(shutil.which(candidate) for candidate in _OTHERS.get(n, (n,)))]
     if missing:
         raise Unfit("cannot install without " + "; and without ".join(missing))
 
@@ -72,7 +70,7 @@ class Run:
         """
         lines: list[str] = []
         told = 0
-        with self.log.open("a") as log, _start(command, cwd, env) as process:
+        with self.log.open("a", buffering=1) as log, _start(command, cwd, env) as process:
             log.write(f"$ {' '.join(command)}\n")
             assert process.stdout is not None
             for line in process.stdout:

@@ -83,6 +83,11 @@ class _Agreement(Keys):
 class CurveKem(_Agreement, CurveKeys):
     """ECDH over a P-curve."""
 
+    def decapsulate(self, private: Handle, ciphertext: Buffer) -> bytes:
+        if len(ciphertext) and ciphertext[0] != 4:  # Botan also reads hybrid points, of the same length
+            raise Refused("the ciphertext does not open")
+        return super().decapsulate(private, ciphertext)
+
 
 class OctetKem(_Agreement, OctetKeys):
     """X25519 and X448."""

@@ -88,6 +88,8 @@ class CurveKeys(Keys):
         return self.library.view("pubkey_view_ec_public_point", public)
 
     def _load(self, data: bytes) -> Owned:
+        if data[0] != 4:  # Botan also reads hybrid points, of the same length
+            raise Refused("the public key is not valid")
         return self.library.make(f"pubkey_load_{self.scheme.load}_sec1", "pubkey_destroy", data, len(data), self.params)
 
     def _load_private(self, data: bytes) -> Owned:
@@ -151,21 +153,25 @@ class RsaKeys(DerKeys):
 
 
 class HeadedKeys(DerKeys):
-    """Keys that anka-flow writes behind a fixed head, where Botan's own encoding is another.
+    """Keys that are raw octets, which Botan loads from a SubjectPublicKeyInfo only.
 
-    ``head`` comes before the key's octets in anka-flow's encoding, ``inner`` before the same octets in Botan's raw form,
-    ``wrapper`` before that in a SubjectPublicKeyInfo that Botan reads.
+    ``wrapper`` comes before the octets in one that Botan reads, ``inner`` at the end of it and in Botan's raw form. Keys begin
+    with ``kind``, the number of their parameter set, and are ``public_bytes`` long.
     """
 
-    head = inner = wrapper = b""
+    inner = wrapper = kind = b""
+    public_bytes = 0
 
     def _show(self, public: Owned) -> bytes:
-        return self.head + super()._show(public).removeprefix(self.inner)
+        shown = super()._show(public).removeprefix(self.inner)
+        if not shown.startswith(self.kind):
+            raise Refused("the key is of another parameter set")
+        return shown
 
     def _load(self, data: bytes) -> Owned:
-        if not data.startswith(self.head):
+        if len(data) != self.public_bytes or not data.startswith(self.kind):
             raise Refused("the public key is not valid")
-        return super()._load(self.wrapper + self.inner + data.removeprefix(self.head))
+        return super()._load(self.wrapper + self.inner + data)
 
 
 class Sm2Keys(DerKeys):

@@ -180,6 +180,7 @@ class XmssSigner(StatefulSigner):
     """XMSS; the key's octets are those of RFC 8391, 4.1.7: type, root, seed."""
 
     wrapper = bytes.fromhex("3056300b060904007f000f01010d00034700" + "0444")
+    kind, public_bytes = bytes.fromhex("00000001"), 68  # RFC 8391, 5.3: XMSS-SHA2_10_256
 
 
 class LmsSigner(StatefulSigner):
@@ -187,6 +188,7 @@ class LmsSigner(StatefulSigner):
 
     inner = bytes.fromhex("00000001")
     wrapper = bytes.fromhex("304e300d060b2a864886f70d0109100311033d00")
+    kind, public_bytes = bytes.fromhex("0000000600000003"), 56  # RFC 8554, 5.1: H10; 4.1: W4
     mark = bytes(4)
 
     def __init__(self, algorithm: Algorithm, scheme: Scheme, library: Library) -> None:
