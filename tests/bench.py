@@ -20,6 +20,7 @@ import pybase64
 from anka_flow import Key, Meter, operator, primitive
 from anka_flow.discovery import Operators, bundled
 from anka_flow.jose import composite_kem, composite_signature, jwe, jws, jws_stream, stream
+from anka_flow.jose.management import Direct
 from anka_flow.loop import Gauge, Loop
 from anka_flow.pipeline import Use, compile_pipeline
 from anka_flow.streams import Arena, BytesSource
@@ -127,7 +128,7 @@ def compact() -> None:
                  compare(lambda token=token: jws.verify_compact(key, token),
                          lambda text=text: rfc_jws.deserialize_compact(text, rfc_key)), "-")  # fmt: skip
     aead = primitive("aead", "AES-256-GCM")
-    direct = Key(aead, aead.decode_private(octets), limit=1 << 60)
+    direct = Key(Direct(aead), aead.decode_private(octets), limit=1 << 60)  # type: ignore[arg-type]  # the row is an AEAD
     payload = os.urandom(MIB)
 
     def jwcrypto_encrypt() -> str:
