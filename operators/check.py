@@ -13,7 +13,7 @@ from anka_flow.streams import BytesSource, Source
 def equal(left: Buffer | Source, right: Buffer | Source) -> None:
     """Both sides are the same octets; sources are read chunk by chunk."""
     if isinstance(left, Source) or isinstance(right, Source):
-        if any(a != b for a, b in zip_longest(_chunks(left), _chunks(right))):
+        if any(_differ(a, b) for a, b in zip_longest(_chunks(left), _chunks(right))):
             raise CheckFailed("the two sides differ")
     elif left != right:
         raise CheckFailed(f"the two sides differ ({len(left)} and {len(right)} octets)")
@@ -38,6 +38,11 @@ def size(value: Buffer, octets: int) -> None:
     """The value has so many octets."""
     if len(value) != octets:
         raise CheckFailed(f"the value has {len(value)} octets, not {octets}")
+
+
+def _differ(a: Buffer | None, b: Buffer | None) -> bool:
+    """Tell whether two chunks differ. As bytes: views are compared octet by octet, a hundred times slower."""
+    return a is None or b is None or bytes(a) != bytes(b)
 
 
 def _chunks(value: Buffer | Source) -> Iterator[Buffer]:
