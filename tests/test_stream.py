@@ -9,6 +9,7 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from anka_flow.jose.encoding import b64u_decode, b64u_encode, dump_header, parse
 from anka_flow.jose.jwe_json import decrypt_general, encrypt_general
 from anka_flow.jose.stream import decrypt_stream, encrypt_stream, reencrypt_stream, token_facts
 from anka_flow.primitives import Buffer
-from anka_flow.streams import CHUNK_BYTES, Arena, BytesSource, FileSource, NullSink
+from anka_flow.streams import CHUNK_BYTES, Arena, BytesSource, FileSink, FileSource, NullSink
 
 from . import jwe_keys
 from .test_jwe import SENTENCE, mutations, new_key, refusal_of
@@ -404,3 +405,14 @@ def test_a_mutated_streamed_token_never_commits_another_payload(profile: str, da
     else:
         assert (found, sink.ended) == (SENTENCE, "abort")
         assert bytes(sink.octets) in (b"", PLAIN[:SEGMENT], PLAIN)
+
+
+def test_a_quarantined_file_appears_only_if_the_token_is_valid(tmp_path: Path) -> None:
+    """One pass into a file: with a wrong tag nothing is left of it, else it has the payload."""
+    payload, path = os.urandom(200_000), tmp_path / "plain"
+    token = sealed(KEYS["composite"], payload)
+    damaged = token[:-4] + (b"A" if token[-4:-3] != b"A" else b"B") + token[-3:]
+    found = refusal_of(lambda: decrypt_stream(KEYS["composite"], BytesSource(damaged), FileSink(path), GCM, quarantined=True))
+    assert (found, list(tmp_path.iterdir())) == (SENTENCE, [])
+    decrypt_stream(KEYS["composite"], BytesSource(token), FileSink(path), GCM, quarantined=True)
+    assert path.read_bytes() == payload
