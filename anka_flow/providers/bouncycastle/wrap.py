@@ -60,6 +60,8 @@ class AesKw(SecretKeys):
         return wrapped
 
     def unwrap(self, private: WrapKey, wrapped: Buffer) -> bytes:
+        if len(wrapped) < _LEAST_BYTES + 8:
+            raise Refused("the wrapped key does not open")
         cipher = self._cipher(private, self._unwrap)
         try:
             content_key = bytes(cipher.unwrap(wrapped, "RAW", self._secret).getEncoded())
