@@ -116,16 +116,17 @@ def compare(
     a: Annotated[str, typer.Argument(help="A run's folder, a CSV of the published columns, or reference:NAME.")],
     b: Annotated[str, typer.Argument(help="What is held against A.")],
     fail_on: Annotated[list[str], typer.Option("--fail-on", metavar="LIMIT", help='As in "wall:+5%"; ends with code 4.')] = [],  # noqa: B006  # typer copies it
-    threshold: Annotated[float, typer.Option(min=0, help="The smallest share of change worth a verdict.")] = 0.02,
+    threshold: Annotated[Optional[float], typer.Option(min=0, help="The smallest share of change worth a verdict.")] = None,  # noqa: UP045  # typer reads it
     absolute: Annotated[bool, typer.Option("--absolute", help="Judge rows as they are, the common shift left in.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Compare runs of different machines or builds.")] = False,
     format_: Annotated[str, typer.Option("--format", help="table, md, json or junit")] = "table",
 ) -> None:
     """Hold two runs, or a run and a published table, against each other."""
     from . import compare as judge
-    from . import console, rendering
+    from . import console, rendering, verdict
 
-    found = judge.compare(a, b, fail_on=fail_on, absolute=absolute, threshold=threshold, force=force)
+    smallest = verdict.THRESHOLD if threshold is None else threshold
+    found = judge.compare(a, b, fail_on=fail_on, absolute=absolute, threshold=smallest, force=force)
     console.say(rendering.render(found, format_))
     if found.violations:
         raise Regression("; ".join(map(str, found.violations)))

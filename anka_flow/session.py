@@ -91,7 +91,7 @@ def run_spec(
     _columns(plan)
     stamp = datetime.datetime.now().astimezone().strftime("%Y%m%d_%H%M%S")
     folder = _new_folder(out / plan.spec.name, stamp)
-    env = environment.collect()
+    env = environment.collect(path.resolve().parent)
     header = {
         "schema": 1, "spec": str(path.resolve()), "options": asdict(options), "stamp": stamp,
         "plan_hash": plan.hash, "machine": environment.fingerprint(env),
@@ -112,7 +112,7 @@ def resume(folder: Path, watcher: Watcher, say: Callable[[str], None]) -> int:
     stored: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in header["options"].items()}
     options = Options(**stored)
     plan = plan_spec(Path(header["spec"]), options)
-    env = environment.collect()
+    env = environment.collect(Path(header["spec"]).parent)
     for was, now, what in (
         (header["plan_hash"], plan.hash, "the spec, its catalog or the providers have changed"),
         (header["machine"], environment.fingerprint(env), "this is another machine or another build"),
