@@ -40,9 +40,6 @@ _get.argtypes = (ctypes.py_object, ctypes.c_void_p, ctypes.c_int)
 _release = ctypes.pythonapi["PyBuffer_Release"]
 _release.argtypes = (ctypes.c_void_p,)
 _release.restype = None
-_fresh = ctypes.pythonapi["PyBytes_FromStringAndSize"]
-_fresh.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t)
-_fresh.restype = ctypes.py_object
 
 
 def address(data: Buffer) -> Any:
@@ -56,14 +53,9 @@ def address(data: Buffer) -> Any:
     return place
 
 
-def fresh(length: int) -> bytes:
-    """Return new bytes of that length for a C function to fill before anybody else sees them: no zeroing and no copy.
-
-    At least 2 octets, since CPython shares the bytes objects of length 0 and 1.
-    """
-    assert length > 1
-    made: bytes = _fresh(None, length)
-    return made
+# New octets for a C function to fill before anybody else sees them; of at least 2, since CPython shares shorter ones.
+# The zeroing is cheaper than a call that avoids it, and free for large ones, which come from fresh pages.
+fresh = bytes
 
 
 def function(library: ctypes.CDLL, name: str, *arguments: Any, result: Any = ctypes.c_int) -> _Call:

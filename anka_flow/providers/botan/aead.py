@@ -10,10 +10,9 @@ from anka_flow.errors import Refused, Unsupported
 from anka_flow.primitives import Algorithm, Buffer, KeyPair
 from anka_flow.providers.octets import address, fresh
 
-from .library import BAD_MAC, Library, Owned
+from .library import BAD_MAC, Library, Operation
 
 _ENCRYPT, _DECRYPT, _FINAL = 0, 1, 1
-_BULK_BYTES = 16 * 1024  # from here on a first pass in place saves the library's copy of the whole message
 
 
 class CipherKey:
@@ -23,7 +22,7 @@ class CipherKey:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.idle: tuple[list[Owned], list[Owned]] = ([], [])
+        self.idle: tuple[list[Operation], list[Operation]] = ([], [])
 
     def __repr__(self) -> str:
         return "CipherKey(...)"
@@ -38,7 +37,7 @@ class BotanAead:
         self.key_bytes, self.nonce_bytes, self.tag_bytes = sizes["key"], sizes["nonce"], sizes["tag"]
         self.streams = mechanism.endswith("/GCM")
         self._aad, self._start, self._update = library.cipher_set_associated_data, library.cipher_start, library.cipher_update
-        trial = library.make("cipher_init", "cipher_destroy", self.mechanism, _DECRYPT)
+        trial = library.begin("cipher", "init", self.mechanism, _DECRYPT)
         self.step = library.size("cipher_get_update_granularity", trial)
 
     def generate(self) -> KeyPair:
@@ -59,7 +58,7 @@ class BotanAead:
         key = self.decode_public(data)
         return KeyPair(key, key)
 
-    def begin(self, key: CipherKey, direction: int, nonce: Buffer, aad: Buffer) -> Owned:
+    def begin(self, key: CipherKey, direction: int, nonce: Buffer, aad: Buffer) -> Operation:
         """Return a cipher object that is ready for a message's first octet."""
         try:
             cipher = key.idle[direction].pop()
@@ -70,15 +69,15 @@ class BotanAead:
             raise Refused("the nonce has a wrong length")
         return cipher
 
-    def _keyed(self, key: CipherKey, mechanism: bytes, direction: int) -> Owned:
-        cipher = self.library.make("cipher_init", "cipher_destroy", mechanism, direction)
+    def _keyed(self, key: CipherKey, mechanism: bytes, direction: int) -> Operation:
+        cipher = self.library.begin("cipher", "init", mechanism, direction)
         self.library.check(self.library.cipher_set_key(cipher.pointer, key.data, len(key.data)))
         return cipher
 
     def seal(self, key: CipherKey, nonce: Buffer, data: Buffer, aad: Buffer) -> bytes:
         cipher = self.begin(key, _ENCRYPT, nonce, aad)
         out = fresh(len(data) + self.tag_bytes)
-        self._whole(cipher, data, len(data), out)
+        self._whole(cipher, data, out)
         key.idle[_ENCRYPT].append(cipher)
         return out
 
@@ -89,24 +88,21 @@ class BotanAead:
         cipher = self.begin(key, _DECRYPT, nonce, aad)
         if length < 2:  # too short for octets of its own
             out = bytearray(2)
-            self._whole(cipher, data, length, out)
+            self._whole(cipher, data, out)
             plain = bytes(out[:length])
         else:
             plain = fresh(length)
-            self._whole(cipher, data, length, plain)
+            self._whole(cipher, data, plain)
         key.idle[_DECRYPT].append(cipher)
         return plain
 
-    def _whole(self, cipher: Owned, data: Buffer, bulk: int, out: Any) -> None:
-        """Run one message through the cipher; ``bulk`` octets of it may go ahead of the end. A failed object is dropped."""
-        written, used = ctypes.c_size_t(), ctypes.c_size_t()
-        done, ahead, pointer = 0, ctypes.byref(written), cipher.pointer
-        if self.streams and bulk >= _BULK_BYTES:
-            self._update(pointer, 0, address(out), len(out), ahead, address(data), bulk, ctypes.byref(used))
-            done = used.value
-            data, out = memoryview(data)[done:], memoryview(out)[done:]
-        space = len(out)
-        if self._update(pointer, _FINAL, address(out), space, ahead, address(data), len(data), ctypes.byref(used)):
+    def _whole(self, cipher: Operation, data: Buffer, out: Any) -> None:
+        """Run one message through the cipher. A failed object is dropped.
+
+        The library copies the message once; its form in pieces goes by 64 octets and costs twice as much.
+        """
+        written, used = cipher.at
+        if self._update(cipher.pointer, _FINAL, address(out), len(out), written, address(data), len(data), used):
             raise Refused("the ciphertext does not open")
 
     def sealer(self, key: CipherKey, nonce: Buffer, aad: Buffer) -> GcmSealer:
@@ -115,7 +111,7 @@ class BotanAead:
     def opener(self, key: CipherKey, nonce: Buffer, aad: Buffer) -> GcmOpener:
         return GcmOpener(self, key, self._streaming(key, _DECRYPT, nonce, aad), bytes(nonce))
 
-    def _streaming(self, key: CipherKey, direction: int, nonce: Buffer, aad: Buffer) -> Owned:
+    def _streaming(self, key: CipherKey, direction: int, nonce: Buffer, aad: Buffer) -> Operation:
         if not self.streams or len(nonce) != 12:
             raise Unsupported(f"Botan takes a message of {self.algorithm.name} whole only")
         return self.begin(key, direction, nonce, aad)
@@ -126,35 +122,31 @@ class BotanAead:
         cipher = self._keyed(key, mode, _ENCRYPT)
         start = nonce + (2 + block).to_bytes(4, "big")
         self.library.check(self._start(cipher.pointer, start, 16))
-        out, written, used = ctypes.create_string_buffer(len(data)), ctypes.c_size_t(), ctypes.c_size_t()
-        places = ctypes.byref(written), ctypes.byref(used)
-        self.library.check(
-            self._update(cipher.pointer, _FINAL, out, len(data), places[0], data, len(data), places[1]),
-        )
+        out = ctypes.create_string_buffer(len(data))
+        code = self._update(cipher.pointer, _FINAL, out, len(data), cipher.at[0], data, len(data), cipher.at[1])
+        self.library.check(code)
         return out.raw
 
 
 class GcmSealer:
     """See ``primitives.Sealer``."""
 
-    __slots__ = ("aead", "cipher", "key", "used", "written")
+    __slots__ = ("aead", "cipher", "key", "pointer", "update", "used", "written")
 
-    def __init__(self, aead: BotanAead, key: CipherKey, cipher: Owned) -> None:
+    def __init__(self, aead: BotanAead, key: CipherKey, cipher: Operation) -> None:
         self.aead, self.key, self.cipher = aead, key, cipher
-        self.written, self.used = ctypes.c_size_t(), ctypes.c_size_t()
+        self.update, self.pointer, (self.written, self.used) = aead._update, cipher.pointer, cipher.at
 
     def update_into(self, data: Buffer, out: memoryview | bytearray) -> int:
-        size, written, used = len(data), self.written, ctypes.byref(self.used)
-        self.aead._update(self.cipher.pointer, 0, address(out), len(out), ctypes.byref(written), address(data), size, used)
-        if self.used.value != size:
+        size = len(data)
+        self.update(self.pointer, 0, address(out), len(out), self.written, address(data), size, self.used)
+        if self.cipher.second.value != size:
             raise Refused("the output has too little room")
-        return written.value
+        return size
 
     def finish(self) -> bytes:
         tag = fresh(self.aead.tag_bytes)
-        places = ctypes.byref(self.written), ctypes.byref(self.used)
-        code = self.aead._update(self.cipher.pointer, _FINAL, tag, len(tag), places[0], None, 0, places[1])
-        self.aead.library.check(code)
+        self.aead.library.check(self.update(self.pointer, _FINAL, tag, len(tag), self.written, None, 0, self.used))
         self.key.idle[_ENCRYPT].append(self.cipher)
         return tag
 
@@ -163,11 +155,11 @@ class GcmOpener:
     """See ``primitives.Opener``. The library decrypts in steps of 32 octets and keeps none back, so that a rest shorter than
     that is decrypted aside by the same counter mode, and authenticated with the octets or the tag that follow it."""
 
-    __slots__ = ("aead", "cipher", "done", "key", "nonce", "rest", "used", "written")
+    __slots__ = ("aead", "cipher", "done", "key", "nonce", "pointer", "rest", "update", "used", "written")
 
-    def __init__(self, aead: BotanAead, key: CipherKey, cipher: Owned, nonce: bytes) -> None:
+    def __init__(self, aead: BotanAead, key: CipherKey, cipher: Operation, nonce: bytes) -> None:
         self.aead, self.key, self.cipher, self.nonce = aead, key, cipher, nonce
-        self.written, self.used = ctypes.c_size_t(), ctypes.c_size_t()
+        self.update, self.pointer, (self.written, self.used) = aead._update, cipher.pointer, cipher.at
         self.rest, self.done = b"", 0
 
     def update_into(self, data: Buffer, out: memoryview | bytearray) -> int:
@@ -192,9 +184,8 @@ class GcmOpener:
     def _steps(self, data: Buffer, out: memoryview | bytearray) -> int:
         count = len(data) - len(data) % self.aead.step
         if count:
-            written, used = ctypes.byref(self.written), ctypes.byref(self.used)
-            self.aead._update(self.cipher.pointer, 0, address(out), len(out), written, address(data), count, used)
-            if self.used.value != count:
+            self.update(self.pointer, 0, address(out), len(out), self.written, address(data), count, self.used)
+            if self.cipher.second.value != count:
                 raise Refused("the output has too little room")
             self.done += count
         return count
@@ -206,8 +197,8 @@ class GcmOpener:
         last = self.rest + bytes(tag)
         if len(tag) != self.aead.tag_bytes:
             raise Refused("the ciphertext does not open")
-        out, places = fresh(len(last)), (ctypes.byref(self.written), ctypes.byref(self.used))
-        code = self.aead._update(self.cipher.pointer, _FINAL, out, len(out), places[0], last, len(last), places[1])
+        out = fresh(len(last))
+        code = self.update(self.pointer, _FINAL, out, len(out), self.written, last, len(last), self.used)
         if code == BAD_MAC:
             raise Refused("the ciphertext does not open")
         self.aead.library.check(code)

@@ -10,15 +10,15 @@ from anka_flow.primitives import Algorithm, Buffer
 from anka_flow.providers.octets import address, fresh
 
 from .keys import CurveKeys, Handle, Keys, OctetKeys, RsaKeys, Scheme
-from .library import Library, Owned
+from .library import Library, Operation
 
 
-def _taken(handle: Handle, library: Library, kind: str, *arguments: bytes | int) -> Owned:
+def _taken(handle: Handle, library: Library, kind: str, *arguments: bytes | int) -> Operation:
     """Return an idle operation of the key, or a new one; it serves one call at a time."""
     try:
         return handle.idle.pop()
     except IndexError:
-        return library.make(f"pk_op_{kind}_create", f"pk_op_{kind}_destroy", handle.owned.pointer, *arguments)
+        return library.begin(f"pk_op_{kind}", "create", handle.owned.pointer, *arguments)
 
 
 class BotanKem(Keys):
@@ -27,26 +27,26 @@ class BotanKem(Keys):
     def __init__(self, algorithm: Algorithm, scheme: Scheme, library: Library) -> None:
         super().__init__(algorithm, scheme, library)
         self.ciphertext_bytes, self.secret_bytes = algorithm.sizes["ciphertext"], algorithm.sizes["secret"]
+        self._rng = library.rng.pointer
         self._encapsulate = library.pk_op_kem_encrypt_create_shared_key
         self._decapsulate = library.pk_op_kem_decrypt_shared_key
 
     def encapsulate(self, public: Handle) -> tuple[bytes, bytes]:
         operation = _taken(public, self.library, "kem_encrypt", b"Raw")
         ciphertext, secret = fresh(self.ciphertext_bytes), fresh(self.secret_bytes)
-        sizes, rng = (ctypes.c_size_t(len(secret)), ctypes.c_size_t(len(ciphertext))), self.library.rng.pointer
-        places = ctypes.byref(sizes[0]), ctypes.byref(sizes[1])
-        wanted = len(secret)
-        if self._encapsulate(operation.pointer, rng, None, 0, wanted, secret, places[0], ciphertext, places[1]):
+        operation.first.value, operation.second.value, (at, beside) = self.secret_bytes, self.ciphertext_bytes, operation.at
+        if self._encapsulate(operation.pointer, self._rng, None, 0, self.secret_bytes, secret, at, ciphertext, beside):
             raise Refused("the public key is not valid")
         public.idle.append(operation)
         return ciphertext, secret
 
     def decapsulate(self, private: Handle, ciphertext: Buffer) -> bytes:
-        size, secret, length = len(ciphertext), fresh(self.secret_bytes), ctypes.c_size_t(self.secret_bytes)
+        size, wanted = len(ciphertext), self.secret_bytes
         if size != self.ciphertext_bytes:
             raise Refused("the ciphertext does not open")
-        operation, place = _taken(private, self.library, "kem_decrypt", b"Raw"), ctypes.byref(length)
-        if self._decapsulate(operation.pointer, None, 0, address(ciphertext), size, len(secret), secret, place):
+        operation, secret = _taken(private, self.library, "kem_decrypt", b"Raw"), fresh(wanted)
+        operation.first.value = wanted
+        if self._decapsulate(operation.pointer, None, 0, address(ciphertext), size, wanted, secret, operation.at[0]):
             raise Refused("the ciphertext does not open")
         private.idle.append(operation)
         return secret
@@ -72,9 +72,8 @@ class _Agreement(Keys):
     def _agree(self, private: Handle, peer: Buffer) -> bytes:
         operation = _taken(private, self.library, "key_agreement", b"Raw", 0)
         secret = fresh(self.algorithm.sizes["secret"])
-        length, size = ctypes.c_size_t(len(secret)), len(peer)
-        place = ctypes.byref(length)
-        if self.library.pk_op_key_agreement(operation.pointer, secret, place, address(peer), size, b"", 0):
+        operation.first.value, size, at = len(secret), len(peer), operation.at[0]
+        if self.library.pk_op_key_agreement(operation.pointer, secret, at, address(peer), size, b"", 0):
             raise Refused("the ciphertext does not open")
         private.idle.append(operation)
         return secret
@@ -109,9 +108,8 @@ class RsaKem(RsaKeys):
     def wrap(self, public: Handle, content_key: Buffer) -> bytes:
         operation = _taken(public, self.library, "encrypt", self.scheme.padding.encode(), 0)
         out, rng, size = fresh(self.algorithm.sizes["ciphertext"]), self.library.rng.pointer, len(content_key)
-        length = ctypes.c_size_t(len(out))
-        place, data = ctypes.byref(length), address(content_key)
-        if self.library.pk_op_encrypt(operation.pointer, rng, out, place, data, size):
+        operation.first.value, at, data = len(out), operation.at[0], address(content_key)
+        if self.library.pk_op_encrypt(operation.pointer, rng, out, at, data, size):
             raise Refused("the content key does not fit")
         public.idle.append(operation)
         return out
@@ -121,8 +119,8 @@ class RsaKem(RsaKeys):
         if len(wrapped) != size:
             raise Refused("the ciphertext does not open")
         operation = _taken(private, self.library, "decrypt", self.scheme.padding.encode(), 0)
-        out, length = fresh(size), ctypes.c_size_t(size)
-        if self.library.pk_op_decrypt(operation.pointer, out, ctypes.byref(length), address(wrapped), size):
+        out, operation.first.value = fresh(size), size
+        if self.library.pk_op_decrypt(operation.pointer, out, operation.at[0], address(wrapped), size):
             raise Refused("the ciphertext does not open")
         private.idle.append(operation)
-        return out[: length.value]
+        return out[: operation.first.value]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from anka_flow.errors import Refused
 from anka_flow.primitives import Algorithm, KeyPair
 
-from .library import Library, Owned
+from .library import Library, Operation, Owned
 
 
 class Handle:
@@ -17,7 +17,7 @@ class Handle:
 
     def __init__(self, owned: Owned, raw: bytes = b"") -> None:
         self.owned, self.raw = owned, raw
-        self.idle: list[Owned] = []
+        self.idle: list[Operation] = []
 
     def __repr__(self) -> str:
         return "Handle(...)"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anka_flow.errors import Refused, Unsupported
 from anka_flow.providers.octets import function
@@ -104,6 +104,20 @@ class Owned:
         self.destroy(self.pointer)
 
 
+class Operation(Owned):
+    """An operation or cipher, with room for the two lengths that its calls write. It serves one call at a time."""
+
+    __slots__ = ("at", "first", "second")
+
+    def __init__(self, pointer: int, destroy: Callable[[int], int]) -> None:
+        super().__init__(pointer, destroy)
+        self.first, self.second = ctypes.c_size_t(), ctypes.c_size_t()
+        self.at = ctypes.byref(self.first), ctypes.byref(self.second)
+
+
+T = TypeVar("T", bound=Owned)
+
+
 class Library:
     """The loaded library; its functions are attributes, named without ``botan_``."""
 
@@ -123,11 +137,18 @@ class Library:
 
     def make(self, maker: str, destroyer: str, *arguments: Any) -> Owned:
         """Return the object that ``maker`` writes to its first parameter. Raises ``Refused`` if it makes none."""
+        return self._make(Owned, maker, destroyer, *arguments)
+
+    def begin(self, kind: str, maker: str, *arguments: Any) -> Operation:
+        """Return a new operation or cipher: ``botan_<kind>_<maker>`` makes it. Raises ``Refused`` if it makes none."""
+        return self._make(Operation, f"{kind}_{maker}", f"{kind}_destroy", *arguments)
+
+    def _make(self, shape: type[T], maker: str, destroyer: str, *arguments: Any) -> T:
         place = ctypes.c_void_p()
         code = getattr(self, maker)(ctypes.byref(place), *arguments)
         if code or not place.value:
             raise Refused(f"Botan refused its input ({maker}: {code})")
-        return Owned(place.value, getattr(self, destroyer))
+        return shape(place.value, getattr(self, destroyer))
 
     def view(self, viewer: str, handle: Owned) -> bytes:
         """Return the octets that a ``*_view_*`` function shows of an object."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from typing import Any
 
@@ -11,7 +10,7 @@ from anka_flow.primitives import Algorithm, Buffer, KeyPair
 from anka_flow.providers.octets import address, fresh
 
 from .keys import CurveKeys, GostKeys, Handle, HeadedKeys, Keys, OctetKeys, RsaKeys, Scheme, Sm2Keys
-from .library import Library, Owned
+from .library import Library, Operation, Owned
 
 
 class BotanSigner(Keys):
@@ -21,23 +20,22 @@ class BotanSigner(Keys):
         super().__init__(algorithm, scheme, library)
         self.streams, self.padding = scheme.streams, scheme.padding.encode()
         self.signature_bytes = algorithm.sizes["signature"]
+        self._rng = library.rng.pointer
         self._sign_update, self._sign_finish = library.pk_op_sign_update, library.pk_op_sign_finish
         self._verify_update, self._verify_finish = library.pk_op_verify_update, library.pk_op_verify_finish
 
-    def signing(self, private: Handle) -> Owned:
+    def signing(self, private: Handle) -> Operation:
         """Return an operation that is ready for a message's first octet."""
         try:
             return private.idle.pop()
         except IndexError:
-            pointer = private.owned.pointer
-            return self.library.make("pk_op_sign_create", "pk_op_sign_destroy", pointer, self.padding, 0)
+            return self.library.begin("pk_op_sign", "create", private.owned.pointer, self.padding, 0)
 
-    def verifying(self, public: Handle) -> Owned:
+    def verifying(self, public: Handle) -> Operation:
         try:
             return public.idle.pop()
         except IndexError:
-            pointer = public.owned.pointer
-            return self.library.make("pk_op_verify_create", "pk_op_verify_destroy", pointer, self.padding, 0)
+            return self.library.begin("pk_op_verify", "create", public.owned.pointer, self.padding, 0)
 
     def sign(self, private: Handle, message: Buffer, context: bytes = b"") -> bytes:
         if context:
@@ -47,10 +45,10 @@ class BotanSigner(Keys):
             raise Refused("signing failed")
         return self.finish_sign(private, operation)
 
-    def finish_sign(self, private: Handle, operation: Owned) -> bytes:
-        signature, length = fresh(self.signature_bytes), ctypes.c_size_t(self.signature_bytes)
-        code = self._sign_finish(operation.pointer, self.library.rng.pointer, signature, ctypes.byref(length))
-        if code or length.value != self.signature_bytes:
+    def finish_sign(self, private: Handle, operation: Operation) -> bytes:
+        signature, length = fresh(self.signature_bytes), operation.first
+        length.value = self.signature_bytes
+        if self._sign_finish(operation.pointer, self._rng, signature, operation.at[0]) or length.value != self.signature_bytes:
             raise Refused("signing failed")
         private.idle.append(operation)
         return signature
@@ -63,7 +61,7 @@ class BotanSigner(Keys):
             return False
         return self.finish_verify(public, operation, signature)
 
-    def finish_verify(self, public: Handle, operation: Owned, signature: Buffer) -> bool:
+    def finish_verify(self, public: Handle, operation: Operation, signature: Buffer) -> bool:
         code = self._verify_finish(operation.pointer, address(signature), len(signature))
         if code >= 0:  # on an error the operation may still hold the message
             public.idle.append(operation)
