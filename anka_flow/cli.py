@@ -122,8 +122,9 @@ def compare(
     format_: Annotated[str, typer.Option("--format", help="table, md, json or junit")] = "table",
 ) -> None:
     """Hold two runs, or a run and a published table, against each other."""
-    from . import compare as judge
-    from . import console, rendering, verdict
+    from . import console
+    from .judge import compare as judge
+    from .judge import rendering, verdict
 
     smallest = verdict.THRESHOLD if threshold is None else threshold
     found = judge.compare(a, b, fail_on=fail_on, absolute=absolute, threshold=smallest, force=force)
@@ -147,7 +148,7 @@ def doctor() -> None:
 def selftest() -> None:
     """Check on this machine that verdicts are right: no false alarm, no missed change. Takes under two minutes."""
     from . import console
-    from . import selftest as module
+    from .judge import selftest as module
 
     report = module.selftest(console.say)
     raise typer.Exit(0 if report.passed else 1)

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from anka_flow import environment
-from anka_flow.compare import Comparison, Row, compare, parse_gate
 from anka_flow.errors import SpecError, Unfit
-from anka_flow.reference import load_reference, names
-from anka_flow.rendering import render
+from anka_flow.judge import reference
+from anka_flow.judge.compare import Comparison, Row, compare, parse_gate
+from anka_flow.judge.reference import load_reference, names
+from anka_flow.judge.rendering import render
 from anka_flow.stats import summarise
 
 ALGORITHMS = [f"A{number}" for number in range(20)]
@@ -344,7 +345,7 @@ def test_published_figures_below_the_tick_say_nothing() -> None:
 
 def test_a_copy_of_a_published_table_is_known_by_its_figures(tmp_path: Path) -> None:
     """The table under another name, with the page's own headings, has the same figures and warnings."""
-    shipped = Path(environment.__file__).with_name("reference") / "composite_reencrypt.csv"
+    shipped = Path(reference.__file__).with_name("published") / "composite_reencrypt.csv"
     body = shipped.read_text().split("\n", 1)[1]
     (tmp_path / "x.csv").write_text("CLASSICAL,PQC,BYTES,REENC,CPU-R,MEM-R\n" + body)
     found = compare(str(tmp_path / "x.csv"), "reference:composite_reencrypt")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anka_flow import selftest
-from anka_flow.selftest import NAMES, Check, Dealer, Report, Simulator
+from anka_flow.judge import selftest
+from anka_flow.judge.selftest import NAMES, Check, Dealer, Report, Simulator
 
 
 def noisy(noise: float, processes: int = 30) -> Dealer:

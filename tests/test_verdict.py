@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 from scipy import stats as reference
 
-from anka_flow.verdict import Judgement, moderated, verdicts
+from anka_flow.judge.verdict import Judgement, moderated, verdicts
 
 RNG = np.random.default_rng
 Table = list[list[float]]

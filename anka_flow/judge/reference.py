@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from .errors import Unfit
-from .registry import suggest
+from anka_flow.errors import Unfit
+from anka_flow.registry import suggest
+from anka_flow.units import format_size
+
 from .side import Entry, Key, Side
-from .units import format_size
 
 PREFIX = "reference:"
-_FOLDER = Path(__file__).with_name("reference")
+_FOLDER = Path(__file__).with_name("published")
 _TICK_MS = 15.625  # the step of the CPU clock that they were read with
 _PUBLISHED_HEADERS = {"REENC": "REENC_MS", "CPU-R": "CPU_REENC_MS", "MEM-R": "REENC_MEM_KIB"}
 _FIGURE = re.compile(r"(?P<cpu>CPU_)?(?P<step>[A-Z0-9]+)_(?P<unit>MS|MEM_KIB)")

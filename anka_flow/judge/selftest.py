@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from .stats import summarise
+from anka_flow.stats import summarise
+
 from .verdict import verdicts
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _coverage(simulated: Simulator) -> float:
 
 def measure_round(number: int) -> list[float]:
     """Return each name's median time of the operation in a fresh process, in nanoseconds."""
-    command = [sys.executable, "-m", "anka_flow.selftest", str(number)]
+    command = [sys.executable, "-m", "anka_flow.judge.selftest", str(number)]
     done = subprocess.run(command, capture_output=True, check=True, timeout=60)
     medians: list[float] = json.loads(done.stdout)
     return medians

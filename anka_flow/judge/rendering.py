@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
+from anka_flow.errors import SpecError
+from anka_flow.registry import suggest
+from anka_flow.units import format_ns
+
 from .compare import Comparison, Row, percent
-from .errors import SpecError
-from .registry import suggest
-from .units import format_ns
 from .verdict import Shift
 
 _LOUDEST_FIRST = ("slower", "larger", "faster", "smaller", "unclear", "same")

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from .environment import build_differences, machine_differences
-from .errors import SpecError, Unfit
+from anka_flow.environment import build_differences, machine_differences
+from anka_flow.errors import SpecError, Unfit
+from anka_flow.units import format_size
+
 from .reference import PREFIX, load_csv, load_reference
 from .side import Entry, Key, Side, load_run
-from .units import format_size
 from .verdict import FALSE_DISCOVERY_RATE, THRESHOLD, Shift, verdicts
 
 PEAK_METERS = {"memory", "peak_bytes"}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from .stats import CONFIDENCE
+from anka_flow.stats import CONFIDENCE
 
 if TYPE_CHECKING:
     import numpy as np

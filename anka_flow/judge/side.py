@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import Unfit
+from anka_flow.errors import Unfit
 
 SUMMARY, MEASUREMENTS, RUN = "summary.parquet", "measurements.parquet", "run.json"
 
