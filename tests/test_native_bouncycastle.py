@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from anka_flow.errors import Refused, Unsupported
+from anka_flow.primitives import KeyPair
 from anka_flow.provider import providers
 from anka_flow.providers.bouncycastle import PROVIDER, jvm, scheme
 from anka_flow.providers.bouncycastle.signature import State
@@ -24,8 +26,10 @@ STATEFUL = ["signature:XMSS", "signature:LMS"]
 
 
 def own(kind: str) -> Any:
-    """Return a mark that runs a test for each algorithm of BouncyCastle's of one kind."""
-    ids = [each.values[1] for each in pairs(kind) if each.values[0] == NAME]
+    """Return a mark that runs a test for algorithms of BouncyCastle's of one kind: of slow families the smallest alone."""
+    names = [each.values[1] for each in pairs(kind) if each.values[0] == NAME]
+    slow = re.compile("RSA-[3-8]|McEliece-[68]|SLH-DSA-SHA2-(128S|192|256)")
+    ids = [name for name in names if not slow.search(name)]
     return pytest.mark.parametrize("algorithm", ids)
 
 
@@ -244,41 +248,44 @@ def test_one_nonce_twice_seals_twice() -> None:
     assert made.seal(pair.private, bytes(12), b"data", b"") == made.seal(pair.private, bytes(12), b"data", b"")
 
 
+def shard(algorithm: str, signatures: int) -> KeyPair:
+    """Return the session's key with some of its signatures, split off by the library itself."""
+    primitive(NAME, algorithm)
+    pair = key(NAME, algorithm)
+    return KeyPair(pair.public, State(pair.private.java.extractKeyShard(signatures)))
+
+
 @pytest.mark.parametrize("algorithm", STATEFUL)
 def test_a_state_is_never_used_twice(algorithm: str) -> None:
     """Every signature spends an index, which its octets show (RFC 8391, 4.1.8; RFC 8554, 5.4)."""
-    made = primitive(NAME, algorithm)
-    pair = made.decode_private(made.encode_private(made.generate()))
-    before = made.remaining(pair)
+    made, pair = primitive(NAME, algorithm), shard(algorithm, 4)
     indices = [int.from_bytes(made.sign(pair.private, b"message")[:4], "big") for _ in range(3)]
     assert indices == [indices[0], indices[0] + 1, indices[0] + 2]
-    assert made.remaining(pair) == before - 3
+    assert made.remaining(pair) == 1
 
 
 @pytest.mark.parametrize("algorithm", STATEFUL)
 def test_a_state_has_one_holder(algorithm: str) -> None:
     """A handle that was encoded signs no more; the decoded one goes on where it stood."""
-    made = primitive(NAME, algorithm)
-    pair = made.generate()
+    made, pair = primitive(NAME, algorithm), shard(algorithm, 4)
     first = made.sign(pair.private, b"message")
     again = made.decode_private(made.encode_private(pair))
     with pytest.raises(Refused, match="handed over"):
         made.sign(pair.private, b"message")
     with pytest.raises(Refused, match="handed over"):
         made.encode_private(pair)
-    assert made.sign(again.private, b"message")[:4] != first[:4]
+    second = made.sign(again.private, b"message")
+    assert int.from_bytes(second[:4], "big") == int.from_bytes(first[:4], "big") + 1
 
 
 @pytest.mark.parametrize("algorithm", STATEFUL)
 def test_a_spent_key_refuses(algorithm: str) -> None:
     """A key with two signatures left gives two, both valid, and then refuses."""
-    made = primitive(NAME, algorithm)
-    pair = made.generate()
-    shard = State(pair.private.java.extractKeyShard(2))
+    made, pair = primitive(NAME, algorithm), shard(algorithm, 2)
     for _ in range(2):
-        assert made.verify(pair.public, b"message", made.sign(shard, b"message")) is True
+        assert made.verify(pair.public, b"message", made.sign(pair.private, b"message")) is True
     with pytest.raises(Refused, match="used up"):
-        made.sign(shard, b"message")
+        made.sign(pair.private, b"message")
 
 
 def test_engines_serve_one_call_at_a_time() -> None:

@@ -80,7 +80,7 @@ class _Agreement(Keys):
     def decapsulate(self, private: Handle, ciphertext: Buffer) -> bytes:
         if len(ciphertext) != self.algorithm.sizes["ciphertext"]:
             raise Refused(_REFUSED)
-        peer = self.decode_public(bytes(ciphertext)).java
+        peer = self.load(bytes(ciphertext))
         try:
             engine = private.take(self._agreeing, private.java)
             engine.doPhase(peer, True)

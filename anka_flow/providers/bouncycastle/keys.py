@@ -8,10 +8,11 @@ from typing import Any
 from anka_flow.errors import Refused, Unsupported
 from anka_flow.primitives import Algorithm, KeyPair
 
-from .jvm import Machine
+from .jvm import VERSION, Machine
 from .scheme import Scheme, public_info, tlv
 
 _MIN_RSA_BITS = 2048
+_UNCOMPRESSED = 4  # SEC 1, 2.3.3
 _BAD_PUBLIC, _BAD_PRIVATE = "the public key is not valid", "the private key is not valid"
 
 
@@ -52,6 +53,8 @@ class Keys:
         self.maker = java("java.security.KeyPairGenerator").getInstance(scheme.algorithm, own)
         self._public_spec = java("java.security.spec.X509EncodedKeySpec")
         self._private_spec = java("java.security.spec.PKCS8EncodedKeySpec")
+        blank = bytes(algorithm.sizes.get("public", 0))
+        self._head = public_info(scheme, blank)[: -len(blank)] if blank else b""
         self.ready = False
 
     def _parameters(self) -> Any:
@@ -75,10 +78,9 @@ class Keys:
 
     def _show(self, info: bytes) -> bytes:
         """Return a public key's octets. Raises ``Unsupported`` if this BouncyCastle writes them in another way."""
-        raw = info[-self.algorithm.sizes["public"] :]
-        if public_info(self.scheme, raw) != info:
-            raise Unsupported(f"this BouncyCastle writes keys of {self.algorithm.name} in another way than 1.86")
-        return raw
+        if not info.startswith(self._head):
+            raise Unsupported(f"this BouncyCastle writes keys of {self.algorithm.name} in another way than {VERSION}")
+        return info[len(self._head) :]
 
     def encode_public(self, public: Handle) -> bytes:
         return public.raw
@@ -86,7 +88,12 @@ class Keys:
     def decode_public(self, data: bytes) -> Handle:
         if len(data) != self.algorithm.sizes.get("public", len(data)) or not data:
             raise Refused("the public key has a wrong length")
-        return Handle(self._java_public(public_info(self.scheme, bytes(data))), bytes(data))
+        data = bytes(data)
+        return Handle(self.load(data), data)
+
+    def load(self, data: bytes) -> Any:
+        """Return the Java key of a public key's octets, which have the right number. Raises ``Refused``."""
+        return self._java_public(self._head + data)
 
     def _java_public(self, info: bytes) -> Any:
         spec = self._public_spec(self.machine.array(info))
@@ -105,14 +112,17 @@ class Keys:
         if not 4 < cut < len(data):
             raise Refused(_BAD_PRIVATE)
         public, private = self.decode_public(data[4:cut]), self._java_private(data[cut:])
-        self._same(private)
+        try:
+            matching = self._matching(public.java, private)
+        except (AttributeError, self.machine.failure):  # a key that lacks what keys of this algorithm have
+            matching = False
+        if not matching:
+            raise Refused("the private key is of another algorithm")
         return KeyPair(public, Handle(private))
 
-    def _same(self, private: Any) -> None:
-        """Raises ``Refused`` if the key is of another parameter set of the same family."""
-        stated = self.machine.refuse(_BAD_PRIVATE, private.getParameterSpec).getName()
-        if str(stated) != str(self._parameters().getName()):
-            raise Refused("the private key is of another algorithm")
+    def _matching(self, public: Any, private: Any) -> bool:
+        """Return whether both keys are of one parameter set. May raise ``AttributeError`` or a Java exception."""
+        return str(public.getParameterSpec().getName()) == str(private.getParameterSpec().getName())
 
 
 class SeedKeys(Keys):
@@ -143,31 +153,45 @@ class RsaKeys(Keys):
     def _show(self, info: bytes) -> bytes:
         return info
 
-    def _java_public(self, info: bytes) -> Any:
-        key = super()._java_public(info)
-        self._same(key)
+    def load(self, data: bytes) -> Any:
+        key = super().load(data)
+        self._fit(key)
         return key
-
-    def decode_public(self, data: bytes) -> Handle:
-        return Handle(self._java_public(bytes(data)), bytes(data))
 
     def encode_private(self, pair: KeyPair) -> bytes:
         return bytes(pair.private.java.getEncoded())
 
     def decode_private(self, data: bytes) -> KeyPair:
         private = self._java_private(data)
-        self._same(private)
-        spec = self.machine.java("java.security.spec.RSAPublicKeySpec")
-        return self._pair(self.factory.generatePublic(spec(private.getModulus(), private.getPublicExponent())), private)
+        self._fit(private)
+        if not hasattr(private, "getPrimeP") or not self.machine.refuse(_BAD_PRIVATE, self._consistent, private):
+            raise Refused(_BAD_PRIVATE)
+        spec = self.machine.java("java.security.spec.RSAPublicKeySpec")(private.getModulus(), private.getPublicExponent())
+        return self._pair(self.machine.refuse(_BAD_PRIVATE, self.factory.generatePublic, spec), private)
 
-    def _same(self, private: Any) -> None:
-        bits, wanted = private.getModulus().bitLength(), self.scheme.spec[1]
+    def _fit(self, key: Any) -> None:
+        bits, wanted = key.getModulus().bitLength(), self.scheme.spec[1]
         if bits < _MIN_RSA_BITS or wanted not in ("any", str(bits)):
             raise Refused("the key has another modulus length than the algorithm")
+
+    def _consistent(self, private: Any) -> bool:
+        """Return whether the parts of the key belong together (SP 800-56B r2, 6.2.1); no prime is tested."""
+        p, q, one = private.getPrimeP(), private.getPrimeQ(), self.machine.java("java.math.BigInteger").ONE
+        inverse = private.getPrivateExponent().multiply(private.getPublicExponent())
+        exact = bool(p.multiply(q).equals(private.getModulus())) and p.compareTo(one) > 0 and q.compareTo(one) > 0
+        return exact and all(inverse.mod(prime.subtract(one)).equals(one) for prime in (p, q))
 
 
 class CurveKeys(Keys):
     """ECDH and ECDSA: ``04||x||y`` and the scalar (SEC 1)."""
+
+    def __init__(self, algorithm: Algorithm, scheme: Scheme, machine: Machine) -> None:
+        super().__init__(algorithm, scheme, machine)
+        self.curve = machine.java("org.bouncycastle.jce.ECNamedCurveTable").getParameterSpec(scheme.spec[1])
+        self._point_spec = machine.java("org.bouncycastle.jce.spec.ECPublicKeySpec")
+        self._scalar_spec = machine.java("org.bouncycastle.jce.spec.ECPrivateKeySpec")
+        self._number = machine.java("java.math.BigInteger")
+        self._point, self._load = self.curve.getCurve().decodePoint, self.factory.generatePublic
 
     def _parameters(self) -> Any:
         name, curve = self.scheme.spec
@@ -180,25 +204,34 @@ class CurveKeys(Keys):
     def decode_private(self, data: bytes) -> KeyPair:
         if len(data) != (self.algorithm.sizes["public"] - 1) // 2:
             raise Refused("the private key has a wrong length")
-        inner = tlv(0x30, tlv(2, b"\1") + tlv(4, bytes(data)))
-        private = self._java_private(tlv(0x30, tlv(2, b"\0") + tlv(0x30, bytes.fromhex(self.scheme.head)) + tlv(4, inner)))
-        scalar, curve = private.getD(), private.getParameters()
-        if not scalar.signum() > 0 or scalar.compareTo(curve.getN()) >= 0:
+        scalar = self._number(1, bytes(data))
+        if scalar.signum() < 1 or scalar.compareTo(self.curve.getN()) >= 0:
             raise Refused(_BAD_PRIVATE)
-        point = bytes(curve.getG().multiply(scalar).normalize().getEncoded(False))
-        return self._pair(self._java_public(public_info(self.scheme, point)), private)
+        public = self._load(self._point_spec(self.curve.getG().multiply(scalar), self.curve))
+        return self._pair(public, self.factory.generatePrivate(self._scalar_spec(scalar, self.curve)))
 
-    def decode_public(self, data: bytes) -> Handle:
-        if data[:1] != b"\4":
+    def load(self, data: bytes) -> Any:
+        """Return the Java key; decoding checks that the point is on the curve (SP 800-56A r3, 5.6.2.3.3)."""
+        if data[0] != _UNCOMPRESSED:  # the library would take compressed and hybrid points too
             raise Refused(_BAD_PUBLIC)
-        return super().decode_public(data)
+        try:
+            return self._load(self._point_spec(self._point(data), self.curve))
+        except self.machine.failure:
+            raise Refused(_BAD_PUBLIC) from None
 
 
 class OctetKeys(Keys):
     """X25519, X448, Ed25519, Ed448: raw octets and PKCS #8 of RFC 8410, of which only the octets are written."""
 
+    def __init__(self, algorithm: Algorithm, scheme: Scheme, machine: Machine) -> None:
+        super().__init__(algorithm, scheme, machine)
+        self._octet_spec = machine.java("org.bouncycastle.jcajce.spec.RawEncodedKeySpec")
+
     def make(self) -> Any:
         return self.maker.generateKeyPair()
+
+    def load(self, data: bytes) -> Any:
+        return self.machine.refuse(_BAD_PUBLIC, self.factory.generatePublic, self._octet_spec(data))
 
     def encode_private(self, pair: KeyPair) -> bytes:
         head, info = bytes.fromhex(self.scheme.head), bytes(pair.private.java.getEncoded())
@@ -223,21 +256,17 @@ class InfoKeys(Keys):
         return self.machine.java(name)(curve)
 
     def _show(self, info: bytes) -> bytes:
-        if not info.startswith(self.head_octets) or len(info) != len(self.head_octets) + 64:
-            raise Unsupported(f"this BouncyCastle writes keys of {self.algorithm.name} in another way than 1.86")
+        if not info.startswith(self.head_octets):
+            raise Unsupported(f"this BouncyCastle writes keys of {self.algorithm.name} in another way than {VERSION}")
         return info
 
-    def decode_public(self, data: bytes) -> Handle:
+    def load(self, data: bytes) -> Any:
         if not data.startswith(self.head_octets) or len(data) != len(self.head_octets) + 64:
             raise Refused(_BAD_PUBLIC)
-        return Handle(self._java_public(bytes(data)), bytes(data))
+        return self._java_public(data)
 
-    def _same(self, private: Any) -> None:
-        """Raises ``Refused`` if the key lies on another curve than a fresh one."""
-        parameters = self.machine.refuse(_BAD_PRIVATE, private.getParameters)
-        fresh = self.generate().private.java
-        if parameters is None or not parameters.getN().equals(fresh.getParameters().getN()):
-            raise Refused("the private key is of another algorithm")
+    def _matching(self, public: Any, private: Any) -> bool:
+        return bool(public.getParameters().getN().equals(private.getParameters().getN()))
 
 
 class Sm2Keys(InfoKeys):
@@ -255,23 +284,19 @@ class GostKeys(InfoKeys):
 class HashKeys(Keys):
     """XMSS and LMS: no parameter set can be asked of a key; its type stands in the public key's octets."""
 
-    def _same(self, private: Any) -> None:
-        if str(private.getAlgorithm()) != self.scheme.algorithm:
-            raise Refused("the private key is of another algorithm")
+    def __init__(self, algorithm: Algorithm, scheme: Scheme, machine: Machine) -> None:
+        super().__init__(algorithm, scheme, machine)
+        # RFC 8391, 5.3; RFC 8554, 5.1: length and type of a public key.
+        self._size, self._type = {"XMSS": (68, b"\0\0\0\1"), "LMS": (56, b"\0\0\0\6")}[scheme.algorithm]
+        self._head = public_info(scheme, bytes(self._size))[: -self._size]
 
-    def _show(self, info: bytes) -> bytes:
-        size, _ = self._form()
-        return info[-size:]
-
-    def _form(self) -> tuple[int, int]:
-        """Return length and type of a public key (RFC 8391, 5.3; RFC 8554, 5.1)."""
-        return {"XMSS": (68, 1), "LMS": (56, 6)}[self.scheme.algorithm]
-
-    def decode_public(self, data: bytes) -> Handle:
-        size, kind = self._form()
-        if len(data) != size or int.from_bytes(data[:4], "big") != kind:
+    def load(self, data: bytes) -> Any:
+        if len(data) != self._size or not data.startswith(self._type):
             raise Refused(_BAD_PUBLIC)
-        return Handle(self._java_public(public_info(self.scheme, bytes(data))), bytes(data))
+        return super().load(data)
+
+    def _matching(self, public: Any, private: Any) -> bool:
+        return str(public.getAlgorithm()) == str(private.getAlgorithm())
 
     def _parameters(self) -> Any:
         if self.scheme.algorithm == "XMSS":
