@@ -24,11 +24,13 @@ class Provider(ABC):
     """One crypto library. ``mechanisms`` maps an algorithm's id to the library's own name for it.
 
     An algorithm's catalog row may add a mechanism for a provider; the provider's ``implement`` reads ``mechanism(algorithm)``.
+    ``jit`` says that its code is compiled as it runs, so that it must be warmed up to a steady state.
     ``obtain`` is the sentence that tells how to get the library.
     """
 
     name: str
     obtain: str
+    jit: bool = False
     mechanisms: Mapping[str, str]
 
     @abstractmethod

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -54,6 +55,17 @@ class Worker:
         except Exception as error:  # noqa: BLE001  # whatever an operator raises costs its case only
             outcome = _OUTCOMES.get(type(error), "failed")
             return {"outcome": outcome, "reason": _reason(error)}
+
+    def stateful(self, case: Mapping[str, Any]) -> bool:
+        return any(self.algorithms[key].stateful for key in case["axes"].values())
+
+    def load(self, case: Mapping[str, Any]) -> None:
+        """Load what a forked child would load anew, where the library can be forked: a Java machine cannot."""
+        for name, key in {**case["axes"], **self.job["shared"]}.items():
+            provider = case["providers"][name]
+            if not providers().get(provider).jit:
+                with suppress(Exception):  # the child meets the same error and reports it
+                    self.primitive(key, provider)
 
     def nodes(self, case: Mapping[str, Any]) -> tuple[Node, ...]:
         """Return the compiled pipeline; where an operation's cost is random, every iteration gets a message of its own."""
@@ -99,7 +111,7 @@ class Worker:
     def _stored(
         self, node: Node, name: str, call: Callable[[], Any], values: Mapping[str, Any], case: Mapping[str, Any]
     ) -> Any:
-        if any(self.algorithms[key].stateful for key in case["axes"].values()):
+        if self.stateful(case):
             return call()  # two holders of a stateful key could use one index: every worker makes its own
         if (data := self.store.get(name)) is None:
             made = call()
@@ -162,7 +174,7 @@ class Worker:
     def time(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Warm up, then read the meters of every measured step, iteration by iteration."""
         _, loop, _ = self.prepare(case)
-        jit = any(getattr(providers().get(name), "jit", False) for name in case["providers"].values())
+        jit = any(providers().get(name).jit for name in case["providers"].values())
         self._watch(case, loop)
         warmed = _warm(loop, self.gauge, self.job["warmup"], jit=jit)
         self._watch(case, loop)
@@ -338,7 +350,8 @@ def main(argv: Sequence[str]) -> int:
     report({"ready": True, "clocks": {n: [c.step, c.cost] for n, c in worker.gauge.clocks.items()}})
     for case in worker.job["cases"]:
         report({"start": case["id"]})
-        if worker.job["pass"] == "memory":
+        if worker.job["pass"] == "memory" and not worker.stateful(case):
+            worker.load(case)
             _apart(worker, case)
         else:
             report({"case": case["id"], **worker.visit(case)})

@@ -72,12 +72,18 @@ def resign_stream(old: Key, new: Key, payload: Source, token: DetachedToken) -> 
     return jws_stream.resign_stream(old, new, payload, token, issued_at_s=int(time.time()))
 
 
+# Above this size only what the payload's size could change is tried again; the smaller payloads of a suite try all of it.
+_LARGE = 1 << 20
+_FLIPPED = ("a flipped payload bit", "a flipped signature bit")
+
+
 @operator
 def check_refusals(key: Key, other: Key, token: CompactToken) -> None:
     """The token is refused under another key, and under its own once it is damaged in any of the ways of ``jose.damage``."""
     _must_refuse("another key", partial(jws.verify_compact, other, token.octets))
     for what, octets in damage.compact(token.octets):
-        _must_refuse(what, partial(jws.verify_compact, key, octets))
+        if len(token.octets) < _LARGE or what in _FLIPPED:
+            _must_refuse(what, partial(jws.verify_compact, key, octets))
 
 
 @operator
@@ -85,8 +91,10 @@ def check_stream_refusals(key: Key, other: Key, payload: Source, token: Detached
     """The detached token is refused under another key, for another payload, and once it is damaged."""
     _must_refuse("another key", partial(jws_stream.verify_stream, other, payload, token))
     _must_refuse("another payload", partial(jws_stream.verify_stream, key, _Longer(payload), token))
+    large = sum(len(chunk) for chunk in payload.chunks()) >= _LARGE
     for what, octets in damage.detached(token):
-        _must_refuse(what, partial(jws_stream.verify_stream, key, payload, octets))
+        if not large or what in _FLIPPED:
+            _must_refuse(what, partial(jws_stream.verify_stream, key, payload, octets))
 
 
 class _Longer:
