@@ -31,6 +31,11 @@ class _Count:
         self.done = len(runner.done)
         self.began, self.at_start = time.monotonic(), self.done
 
+    def add(self, visit: Visit) -> None:
+        """Count a visit; those of a repeated round were not foreseen."""
+        self.done += 1
+        self.total += visit.round < 0
+
     def count(self) -> tuple[int, float | None]:
         """Return the visits done and the seconds left, if that can be told yet."""
         made = self.done - self.at_start
@@ -47,7 +52,7 @@ class _Lines(_Count):
         _err(f"{self.name}: {len(plan.cases)} cases, {self.total} visits")
 
     def visited(self, visit: Visit, event: Mapping[str, Any]) -> None:
-        self.done += 1
+        self.add(visit)
         if event.get("outcome") != "ok":
             _err(f"{self.name}: {visit.case.id}: {event.get('outcome')}: {event.get('reason', '')}")
         if time.monotonic() - self.last >= 10:
@@ -73,8 +78,10 @@ class _Bar(_Count):
         self.bar.start()
 
     def visited(self, visit: Visit, event: Mapping[str, Any]) -> None:
-        self.done += 1
-        self.bar.update(self.task, completed=self.done, description=f"{self.name} {visit.pass_}: {visit.case.id}")
+        self.add(visit)
+        self.bar.update(
+            self.task, completed=self.done, total=self.total, description=f"{self.name} {visit.pass_}: {visit.case.id}"
+        )
         if event.get("outcome") != "ok":
             self.bar.console.print(f"{visit.case.id}: {event.get('outcome')}: {event.get('reason', '')}", markup=False)
 
