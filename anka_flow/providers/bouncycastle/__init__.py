@@ -91,6 +91,10 @@ def _class(algorithm: Algorithm) -> Any:
         from .mac import JavaMac
 
         return JavaMac
+    if algorithm.family == "AES-CBC-HMAC":
+        from .composed import CbcHmac
+
+        return CbcHmac
     if algorithm.kind == "aead":
         from .aead import JavaAead
 

@@ -44,6 +44,7 @@ class JavaAead(SecretKeys):
         self.algorithm, self.machine, self._name = algorithm, machine, mechanism
         sizes = algorithm.sizes
         self.key_bytes, self.nonce_bytes, self.tag_bytes = sizes["key"], sizes["nonce"], sizes["tag"]
+        self._tag_bits = 8 * self.tag_bytes
         self.cipher = mechanism.partition("/")[0]
         self.streams = "/CCM/" not in mechanism
         self._key_spec = machine.java("javax.crypto.spec.SecretKeySpec")
@@ -61,7 +62,7 @@ class JavaAead(SecretKeys):
         idle = key.idle
         operation = idle.pop() if idle and idle[-1].nonce != nonce else self._fresh()
         operation.nonce = nonce
-        operation.init(mode, key.spec, self._nonce_spec(nonce, 8 * self.tag_bytes))
+        operation.init(mode, key.spec, self._nonce_spec(nonce, self._tag_bits))
         if aad:
             operation.aad(self.machine.array(aad))
         return operation
@@ -91,7 +92,9 @@ class JavaAead(SecretKeys):
 
     def _whole(self, operation: Operation, data: Buffer) -> bytes:
         """Return what one message becomes; a large one goes in steps, so that Java's heap does not hold it."""
-        if not self.streams or len(data) <= SMALL_BYTES:
+        if len(data) <= SMALL_BYTES:
+            return bytes(operation.final(data))
+        if not self.streams:
             return bytes(operation.final(self.machine.array(data)))
         source, target, view = self.machine.direct(), self.machine.direct(), memoryview(data)
         pieces = []

@@ -123,6 +123,9 @@ AEADS: dict[str, str] = {
     **{f"{c}-{bits}-CCM": f"{c}/CCM/NoPadding" for c in ("AES", "ARIA") for bits in ("128", "192", "256")},
     **{name: name.replace("-", "/") + "/NoPadding" for name in ("SEED-GCM", "SM4-GCM", "SM4-CCM")},
     "ChaCha20-Poly1305": "CHACHA20-POLY1305",
+    "AES-128-CBC-HMAC-SHA256": "AES/CBC/PKCS7Padding HMACSHA256",
+    "AES-192-CBC-HMAC-SHA384": "AES/CBC/PKCS7Padding HMACSHA384",
+    "AES-256-CBC-HMAC-SHA512": "AES/CBC/PKCS7Padding HMACSHA512",
 }
 
 WRAPS: dict[str, Scheme | str] = {

@@ -69,16 +69,14 @@ class _InPieces:
             raise Refused("the output has too little room")
         if not size:
             return 0
-        shown, target = len(self._held), memoryview(out)
-        given = self._push(memoryview(data), target, shown)
+        view, target, shown = memoryview(data), memoryview(out), len(self._held)
+        given = self._push(view, target, shown)
         self._done += given
         held = shown + size - given
-        self._held = (self._held + bytes(data) if held > size else bytes(memoryview(data)[size - held :])) if held else b""
-        if held > size:
-            self._held = self._held[-held:]
+        self._held = bytes(view[size - held :]) if held <= size else (self._held + bytes(view))[-held:]
         if held:
-            fresh = min(held, size)
-            target[size - fresh : size] = self._aside(self._done, self._held)[-fresh:]
+            new = min(held, size)
+            target[size - new : size] = self._aside(self._done, self._held)[-new:]
         return size
 
     def _push(self, view: memoryview, target: memoryview, skip: int) -> int:
