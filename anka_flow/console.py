@@ -101,7 +101,7 @@ def show_plan(plan: Plan, estimate: tuple[float, int], *, cases: bool = False) -
     say(f"{plan.spec.name}: {len(plan.cases)} cases ({', '.join(f'{n} {name}' for name, n in outcomes.items())})")
     time_ns, unknown = estimate
     guess = "; 'plan --calibrate' tells more" if unknown else ""
-    known = len(plan.cases) - unknown
+    known = sum(case.outcome is None for case in plan.cases) - unknown
     if known:
         say(f"  estimated time: {format_ns(time_ns)}" + (f", {unknown} cases unknown{guess}" if unknown else ""))
     else:
