@@ -105,9 +105,9 @@ def _class(algorithm: Algorithm) -> Any:
 
 
 def _kem(algorithm: Algorithm) -> Any:
-    from .kem import CurveKem, JavaKem, OctetKem, RsaOaep, SeedKem
+    from .kem import CurveKem, OctetKem, RsaOaep, SeedKem, SubmissionKem
 
-    return {"RSA": RsaOaep, "EC": CurveKem, "OKP": OctetKem, "ML-KEM": SeedKem}.get(algorithm.kty, JavaKem)
+    return {"RSA": RsaOaep, "EC": CurveKem, "OKP": OctetKem, "ML-KEM": SeedKem}.get(algorithm.kty, SubmissionKem)
 
 
 def _signer(algorithm: Algorithm) -> Any:

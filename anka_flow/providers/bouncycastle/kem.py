@@ -9,7 +9,7 @@ from anka_flow.errors import Refused
 from anka_flow.primitives import Algorithm, Buffer
 
 from .jvm import Machine
-from .keys import CurveKeys, Handle, Keys, OctetKeys, RsaKeys, SeedKeys
+from .keys import CurveKeys, Handle, Keys, OctetKeys, RsaKeys, SeedKeys, SubmissionKeys
 from .scheme import Scheme
 
 _REFUSED = "the ciphertext does not open"
@@ -55,6 +55,10 @@ class JavaKem(Keys):
 
 class SeedKem(SeedKeys, JavaKem):
     """ML-KEM."""
+
+
+class SubmissionKem(SubmissionKeys, JavaKem):
+    """HQC, BIKE, FrodoKEM, SABER, NTRU, Streamlined NTRU Prime and Classic McEliece."""
 
 
 class _Agreement(Keys):

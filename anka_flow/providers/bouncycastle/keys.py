@@ -142,6 +142,37 @@ class SeedKeys(Keys):
         return self._pair(private.getPublicKey(), private)
 
 
+class SubmissionKeys(Keys):
+    """Post-quantum KEMs but ML-KEM: a private key is written as public and private key in the submission's octets."""
+
+    def encode_private(self, pair: KeyPair) -> bytes:
+        info = bytes(pair.private.java.getEncoded())
+        parts, end = [], len(info)
+        for size in reversed(self.scheme.private):
+            parts.append(info[end - size : end])
+            end -= len(tlv(4, bytes(size)))
+        octets = b"".join(reversed(parts))
+        if self._info(octets) != info:
+            raise Unsupported(f"this BouncyCastle writes keys of {self.algorithm.name} in another way than {VERSION}")
+        return bytes(pair.public.raw) + octets
+
+    def decode_private(self, data: bytes) -> KeyPair:
+        cut = self.algorithm.sizes["public"]
+        if len(data) != cut + sum(self.scheme.private):
+            raise Refused("the private key has a wrong length")
+        return KeyPair(self.decode_public(data[:cut]), Handle(self._java_private(self._info(bytes(data[cut:])))))
+
+    def _info(self, octets: bytes) -> bytes:
+        """Return the PKCS #8 of a private key's octets."""
+        inner, start = b"", 0
+        for size in self.scheme.private:
+            inner += tlv(4, octets[start : start + size])
+            start += size
+        if len(self.scheme.private) > 1:
+            inner = tlv(0x30, inner)
+        return tlv(0x30, tlv(2, b"\0") + tlv(0x30, bytes.fromhex(self.scheme.head)) + tlv(4, inner))
+
+
 class RsaKeys(Keys):
     """RSA: SubjectPublicKeyInfo and PKCS #8, of the modulus that the algorithm names, or (``any``) of 2048 bits and more."""
 

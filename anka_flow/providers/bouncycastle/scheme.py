@@ -16,7 +16,8 @@ class Scheme:
     """A JCA algorithm and its provider; ``spec`` is the class and field of the parameter set.
 
     A public key is a SubjectPublicKeyInfo: ``head`` is its algorithm identifier's content, ``inner`` the DER wrappers (30, 04)
-    around the octets within the bit string, ``prefix`` octets before the standard's own. ``operation`` names the signature or
+    around the octets within the bit string, ``prefix`` octets before the standard's own. ``private`` is the length of a private
+    key in the standard's octets, or of each part where PKCS #8 has them apart. ``operation`` names the signature or
     cipher where it differs from the key's algorithm.
     """
 
@@ -27,39 +28,47 @@ class Scheme:
     inner: str = ""
     prefix: str = ""
     operation: str = ""
+    private: tuple[int, ...] = ()
     streams: bool = False
 
 
-def _own(algorithm: str, spec: str, field: str, head: str, inner: str = "", provider: str = "BCPQC") -> Scheme:
+def _own(algorithm: str, spec: str, field: str, head: str, *private: int, inner: str = "", provider: str = "BCPQC") -> Scheme:
     package = _LATER if provider == "BCPQC" else _GENERAL
-    return Scheme(algorithm, provider, (package + spec, field), head, inner)
+    return Scheme(algorithm, provider, (package + spec, field), head, inner, private=private)
 
 
-_HQC = {f"HQC-{n}": _own("HQC", "HQCParameterSpec", f"hqc{n}", f"{_BC_ARC}090{i}") for i, n in enumerate((128, 192, 256), 1)}
+_HQC = {
+    f"HQC-{n}": _own("HQC", "HQCParameterSpec", f"hqc{n}", f"{_BC_ARC}090{end}", private)
+    for end, n, private in ((1, 128, 2321), (2, 192, 4602), (3, 256, 7333))
+}
 _FRODO = {
-    f"FRODO-{n}": _own("FRODOKEM", "FrodoKEMParameterSpec", f"efrodokem{n}aes", _ISO + end, provider="BC")
-    for n, end in ((976, "07"), (1344, "08"))
+    f"FRODO-{n}": _own("FRODOKEM", "FrodoKEMParameterSpec", f"efrodokem{n}aes", _ISO + end, private, provider="BC")
+    for n, end, private in ((976, "07", 31296), (1344, "08", 43088))
 }
 _BIKE = {
-    f"BIKE-L{2 * end - 1}": _own("BIKE", "BIKEParameterSpec", f"bike{n}", f"{_BC_ARC}080{end}")
-    for end, n in enumerate((128, 192, 256), 1)
+    f"BIKE-L{level}": _own("BIKE", "BIKEParameterSpec", f"bike{n}", f"{_BC_ARC}080{end}", private)
+    for end, level, n, private in ((1, 1, 128, 3114), (2, 3, 192, 6198), (3, 5, 256, 10276))
 }
 _SABER = {
-    f"SABER-{name}": _own("SABER", "SABERParameterSpec", f"{name.lower()}kem256r3", f"{_BC_ARC}030{end}", "3004")
-    for name, end in (("LightSaber", 7), ("Saber", 8), ("FireSaber", 9))
+    f"SABER-{name}": _own("SABER", "SABERParameterSpec", f"{name.lower()}kem256r3", f"{_BC_ARC}030{e}", private, inner="3004")
+    for name, e, private in (("LightSaber", 7, 1568), ("Saber", 8, 2304), ("FireSaber", 9, 3040))
 }
 _NTRU = {
-    f"NTRU-{name}": _own("NTRU", "NTRUParameterSpec", f"ntru{name.lower()}", f"{_BC_ARC}050{end}")
-    for end, name in enumerate(("HPS2048509", "HPS2048677", "HPS4096821", "HRSS701"), 1)
+    f"NTRU-{name}": _own("NTRU", "NTRUParameterSpec", f"ntru{name.lower()}", f"{_BC_ARC}050{end}", private)
+    for end, name, private in ((1, "HPS2048509", 935), (2, "HPS2048677", 1234), (3, "HPS4096821", 1590), (4, "HRSS701", 1450))
 }
 _PRIME = {
-    f"sntrup{n}": _own("SNTRUPRIME", "SNTRUPrimeParameterSpec", f"sntrup{n}", f"060c{_BC_ARC[4:]}07020{end}", "04")
-    for end, n in ((1, 653), (2, 761), (3, 857))
+    f"sntrup{n}": _own(
+        "SNTRUPRIME", "SNTRUPrimeParameterSpec", f"sntrup{n}", f"060c{_BC_ARC[4:]}07020{end}", s, s, public, s, 32, inner="04"
+    )
+    for end, n, s, public in ((1, 653, 164, 994), (2, 761, 191, 1158), (3, 857, 215, 1322))
 }
 _MCELIECE = {
-    f"Classic-McEliece-{n}": _own("CMCE", "CMCEParameterSpec", f"mceliece{n}", "060828818c71020206" + end, provider="BC")
-    for n, end in (("460896", "01"), ("6688128", "05"), ("6960119", "09"), ("8192128", "0d"))
-}
+    f"Classic-McEliece-{n}": _own("CMCE", "CMCEParameterSpec", f"mceliece{n}", _ISO[:-2] + "06" + end, private, provider="BC")
+    for n, end, private in (
+        ("460896", "01", 13608), ("6688128", "05", 13932), ("6960119", "09", 13948), ("8192128", "0d", 14120)
+    )
+}  # fmt: skip
 _ML_KEM = {
     f"ML-KEM-{n}": _own("ML-KEM", "MLKEMParameterSpec", f"ml_kem_{n}", f"{_NIST}040{i}", provider="BC")
     for i, n in enumerate((512, 768, 1024), 1)
