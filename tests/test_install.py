@@ -153,11 +153,11 @@ def test_a_command_that_fails_names_its_log(tmp_path: Path) -> None:
     [
         ("[ 30%] x\\n[100%] y", 0, ["30", "100"]),
         ("[1/4] x\\n[4/4] y", 0, ["20", "100"]),
-        ("a\\nb\\nc\\nd", 4, ["20", "50", "70", "100"]),
+        ("cc -c a\\nwarning\\ncc -c b", 2, ["50", "100"]),
     ],
 )
 def test_progress_is_told_at_tenths(output: str, total: int, told: list[str], tmp_path: Path) -> None:
-    """Steps of make, of ninja and plain lines are told as tenths of the whole."""
+    """Steps of make, of ninja and plain compilations are told as tenths of the whole."""
     lines: list[str] = []
     run = commands.Run("x", tmp_path / "log", lines.append)
     run([sys.executable, "-c", f"print('{output}')"], cwd=tmp_path, failure="", total=total)

@@ -66,17 +66,18 @@ class Run:
     ) -> str:
         """Run to the end and return the output. Raises ``Unfit`` with ``failure`` and the log's place.
 
-        ``total`` is the number of output lines of a tool that does not count its own.
+        ``total`` is the number of compilations of a tool that does not count them itself.
         """
         lines: list[str] = []
-        told = 0
+        told = compiled = 0
         with self.log.open("a", buffering=1) as log, _start(command, cwd, env) as process:
             log.write(f"$ {' '.join(command)}\n")
             assert process.stdout is not None
             for line in process.stdout:
                 log.write(line)
                 lines.append(line)
-                done = _percent(line, len(lines), total)
+                compiled += " -c " in line
+                done = _percent(line, compiled, total)
                 if done >= told + 10:
                     told = done - done % 10
                     self.say(f"{told} % built")
@@ -99,7 +100,7 @@ def _start(command: Sequence[str], cwd: Path, env: Mapping[str, str] | None) -> 
 
 
 def _percent(line: str, count: int, total: int) -> int:
-    """Return how much is built, from ``[ 12%]`` (make), ``[3/40]`` (ninja) or the number of lines."""
+    """Return how much is built, from ``[ 12%]`` (make), ``[3/40]`` (ninja) or the number of compilations."""
     if found := _STEP.match(line):
         return int(found[1]) * 100 // int(found[2]) if found[2] else int(found[1])
     return min(100, count * 100 // total) if total else 0
