@@ -298,9 +298,9 @@ def _identify(named: Sequence[Algorithm], values: Mapping[str, Any], facts: Mapp
             got = shown.get(most)
             if isinstance(got, int) and (got > octets if most != name else got != octets):
                 raise IdentityFailed(f"{algorithm.name} has a {most} of {octets} octets, but ${slot} shows {got}")
-        named = shown.get("enc" if algorithm.kind == "aead" else "alg")
-        if algorithm.jose and named not in (None, algorithm.jose):
-            raise IdentityFailed(f"the case names {algorithm.name} ({algorithm.jose}), but ${slot} says {named}")
+        said = shown.get("enc" if algorithm.kind == "aead" else "alg")
+        if algorithm.jose and said not in (None, algorithm.jose):
+            raise IdentityFailed(f"the case names {algorithm.name} ({algorithm.jose}), but ${slot} says {said}")
 
 
 def _reason(error: Exception) -> str:
