@@ -75,4 +75,5 @@ class Kmac(_Mac):
 
     def derive(self, key: Buffer, data: Buffer, length: int) -> bytes:
         """Return KMAC of ``data`` in ``length`` octets under a key of the moment: as a KDF, where the length is the caller's."""
-        return self.own.new(key=bytes(key), data=data, mac_len=length).digest()  # type: ignore[no-any-return]  # a loose handle
+        made: bytes = self.own.new(key=bytes(key), data=data, mac_len=length).digest()
+        return made
