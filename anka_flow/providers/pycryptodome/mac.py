@@ -74,6 +74,6 @@ class Kmac(_Mac):
         return MacKey(raw, start)
 
     def derive(self, key: Buffer, data: Buffer, length: int) -> bytes:
-        """Return KMAC of ``data`` in ``length`` octets under a key of the moment: as a KDF, where the length is the caller's."""
+        """Return KMAC of ``data`` in ``length`` octets under a key of the moment: a KDF, where the caller sets the length."""
         made: bytes = self.own.new(key=bytes(key), data=data, mac_len=length).digest()
         return made
