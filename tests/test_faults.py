@@ -22,33 +22,40 @@ SIGN = """
   - {id: key, use: jws.generate, with: {algorithm: $liar}}
   - {id: token, use: jws.sign, with: {key: $key, payload: $payload}, measure: SIGN}
 """
+HQC = """
+  - {id: liar, use: faults.mislabelled, with: {algorithm: $alg}}
+  - {id: key, use: jwe.generate, with: {algorithm: $liar, content: $content}}
+  - {id: token, use: jwe.encrypt, with: {key: $key, payload: $payload, content: $content}, measure: ENC}
+"""
+CORRUPT = """
+  - {id: bad, use: faults.corrupt, with: {data: $payload}, measure: X}
+  - {use: check.equal, with: {left: $bad, right: $payload}}
+"""
+RARE = """
+  - {id: bad, use: faults.rarely_wrong, with: {data: $payload, variant: $variant, every: 1000}}
+  - {id: work, use: faults.busy, with: {data: $payload, ns: 100000}, measure: X}
+  - {use: check.equal, with: {left: $bad, right: $payload}}
+"""
+
+
+def alone(operator: str, inputs: str = "") -> str:
+    """Return a pipeline of one measured fault."""
+    return f"  - {{id: x, use: faults.{operator}{inputs and ', with: {' + inputs + '}'}, measure: X}}\n"
+
+
+MAC = ("mac", "HMAC-SHA256")
 LIES = {
     "another algorithm": ("signature", "Ed25519", SIGN, "failed", "identity: "),
-    "HQC-128 as HQC-192": (
-        "kem", "HQC-192",
-        "  - {id: liar, use: faults.mislabelled, with: {algorithm: $alg}}\n"
-        "  - {id: key, use: jwe.generate, with: {algorithm: $liar, content: $content}}\n"
-        "  - {id: token, use: jwe.encrypt, with: {key: $key, payload: $payload, content: $content}, measure: ENC}\n",
-        "failed", "identity: "),
-    "one bit": (
-        "mac", "HMAC-SHA256",
-        "  - {id: bad, use: faults.corrupt, with: {data: $payload}, measure: X}\n"
-        "  - {use: check.equal, with: {left: $bad, right: $payload}}\n",
-        "failed", "check: "),
-    "one wrong in a thousand": (
-        "mac", "HMAC-SHA256",
-        "  - {id: bad, use: faults.rarely_wrong, with: {data: $payload, variant: $variant, every: 1000}}\n"
-        "  - {id: work, use: faults.busy, with: {data: $payload, ns: 100000}, measure: X}\n"
-        "  - {use: check.equal, with: {left: $bad, right: $payload}}\n",
-        "failed", "check: verify_failures = 1 of 1000"),
-    "crash": ("mac", "HMAC-SHA256", "  - {id: x, use: faults.crash, with: {data: $payload}, measure: X}\n", "failed", "SIGSEGV"),
-    "vanish": ("mac", "HMAC-SHA256", "  - {id: x, use: faults.vanish, measure: X}\n", "failed", "exited with status 7"),
-    "hang": ("mac", "HMAC-SHA256", "  - {id: x, use: faults.hang, measure: X}\n", "timeout", "no result within 3 s"),
-    "error": ("mac", "HMAC-SHA256", "  - {id: x, use: faults.raise_error, measure: X}\n", "failed", ""),
-    "leak": (
-        "mac", "HMAC-SHA256", "  - {id: x, use: faults.leak, with: {data: $payload, mib: 1}, measure: X}\n", "ok", ""),
-    "sleep": ("mac", "HMAC-SHA256", "  - {id: x, use: faults.sleep, with: {data: $payload}, measure: X}\n", "ok", ""),
-}  # fmt: skip
+    "HQC-128 as HQC-192": ("kem", "HQC-192", HQC, "failed", "identity: "),
+    "one bit": (*MAC, CORRUPT, "failed", "check: "),
+    "one wrong in a thousand": (*MAC, RARE, "failed", "check: verify_failures = 1 of 1000"),
+    "crash": (*MAC, alone("crash", "data: $payload"), "failed", "SIGSEGV"),
+    "vanish": (*MAC, alone("vanish"), "failed", "exited with status 7"),
+    "hang": (*MAC, alone("hang"), "timeout", "no result within 3 s"),
+    "error": (*MAC, alone("raise_error"), "failed", "Error: "),
+    "leak": (*MAC, alone("leak", "data: $payload, mib: 1"), "ok", ""),
+    "sleep": (*MAC, alone("sleep", "data: $payload"), "ok", ""),
+}
 
 
 @pytest.fixture
@@ -91,8 +98,8 @@ def test_every_lie_ends_in_its_own_outcome(fault: str, measure) -> None:
 @pytest.mark.parametrize(("ns", "within"), [(5_000, 0.03), (200_000, 0.01), (20_000_000, 0.01)])
 def test_a_known_cost_is_measured(ns: int, within: float, measure) -> None:
     """The least reading of a busy wait is its duration; what the machine adds only ever lengthens it."""
-    _, summary, _ = measure("mac", "HMAC-SHA256", f"  - {{id: x, use: faults.busy, with: {{data: $payload, ns: {ns}}}, measure: X}}\n",
-                            iterations=20)  # fmt: skip
+    step = f"  - {{id: x, use: faults.busy, with: {{data: $payload, ns: {ns}}}, measure: X}}\n"
+    _, summary, _ = measure("mac", "HMAC-SHA256", step, iterations=20)
     assert summary["X", "wall"]["min"] == pytest.approx(ns, rel=within)
 
 

@@ -42,7 +42,7 @@ def test_a_full_disk_is_said_and_keeps_what_was_there(tmp_path: Path, monkeypatc
     full = os.open("/dev/full", os.O_WRONLY)
     real = os.write
     monkeypatch.setattr(os, "write", lambda _fd, data: real(full, data))
-    with pytest.raises(AnkaError, match="no space left on device.*--resume"):
+    with pytest.raises(AnkaError, match=r"no space left on device.*--resume"):
         journal.append({"b": 2})
     monkeypatch.undo()
     assert Journal(tmp_path / "j").events == [{"a": 1}]

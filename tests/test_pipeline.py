@@ -44,9 +44,7 @@ def test_what_feeds_a_measured_step_is_set_up_and_what_follows_it_loops() -> Non
 
 def test_each_puts_a_step_into_the_loop_with_all_that_reads_it() -> None:
     """``each: true`` makes a step run in every iteration."""
-    nodes = compiled(
-        Use("a", "t.make", {"size": "$size"}, each=True), Use("b", "t.work", {"data": "$a"}, measure="WORK")
-    )
+    nodes = compiled(Use("a", "t.make", {"size": "$size"}, each=True), Use("b", "t.work", {"data": "$a"}, measure="WORK"))
     assert [node.loop for node in nodes] == [True, True]
 
 
