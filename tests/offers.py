@@ -137,3 +137,8 @@ def flipped(data: bytes, at: int) -> bytes:
     changed = bytearray(data)
     changed[at] ^= 1
     return bytes(changed)
+
+
+def pieces(data: bytes) -> list[bytes | bytearray | memoryview]:
+    """Return ``data`` in uneven pieces of every kind of buffer, one of them empty."""
+    return [data[:1], memoryview(data)[1:70], b"", bytearray(data[70:])]
