@@ -182,7 +182,7 @@ def uninstall(names: Annotated[list[str], typer.Argument(help="Providers to remo
     from . import console
     from . import install as module
 
-    for name in module.uninstall(names):
+    for name in module.uninstall(names, progress=console.say):
         console.say(f"{name}: removed")
 
 
