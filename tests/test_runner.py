@@ -271,3 +271,19 @@ def test_run_json_says_what_ran(run, workspace) -> None:
     assert record["versions"]["openssl"].startswith("cryptography")
     assert set(record["clocks"]) == {"wall", "cpu"}
     assert record["seed"] == 0xC0FFEEBABEFACE
+
+
+def test_a_library_that_vanishes_between_plan_and_run_costs_its_rows_only(workspace, cli, monkeypatch) -> None:
+    """The rows of the vanished library end with the reason; those of other libraries are measured."""
+    text = SPEC.replace(AXES, "{kind: mac, name: [HMAC-SHA256, KMAC128]}") + "prefer: [openssl, pycryptodome]\n"
+    spec = workspace.spec(text)
+    assert "4 to run" in cli("plan", spec).out
+    shadow = workspace.root / "shadow" / "Crypto"
+    shadow.mkdir(parents=True)
+    (shadow / "__init__.py").write_text("raise ImportError('the library is gone')\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(shadow.parent))  # the workers see it, this process has loaded the real one
+    told = cli("run", spec, "--out", workspace.root / "out")
+    found = rows(workspace.root / "out")
+    assert told.code in (0, 1)
+    assert {r["OUTCOME"] for r in found if r["ALG"] == "HMAC-SHA256"} == {"ok"}
+    assert all(r["OUTCOME"] != "ok" and "the library is gone" in r["REASON"] for r in found if r["ALG"] == "KMAC128")
