@@ -212,6 +212,20 @@ def test_falcon_answers_verify(provider: str, algorithm: str) -> None:
     assert seen
 
 
+@pytest.mark.parametrize(
+    ("provider", "algorithm"), pairs("signature", algorithms=["signature:FALCON-512", "signature:FALCON-1024"])
+)
+def test_a_falcon_signature_filled_up_with_zeros_is_refused(provider: str, algorithm: str) -> None:
+    """One signature has one encoding: the padded format is another one, and nothing here makes it."""
+    made = primitive(provider, algorithm)
+    pair = made.generate()
+    signature = bytes(made.sign(pair.private, b"message"))
+    assert made.verify(pair.public, b"message", signature) is True
+    filled = {"signature:FALCON-512": 666, "signature:FALCON-1024": 1280}[algorithm]  # PADDED lengths of the specification
+    for length in {filled, len(signature) + 1, len(signature) + 3} - set(range(len(signature) + 1)):
+        assert verified(made, pair.public, b"message", signature.ljust(length, b"\0")) is False
+
+
 @pytest.mark.parametrize(("provider", "algorithm"), pairs("signature", algorithms=["signature:XMSS"]))
 def test_xmss_answers_verify(provider: str, algorithm: str) -> None:
     """XMSS-SHA2_10_256 signatures of the reference implementation and of Botan's files verify, changed ones do not."""
