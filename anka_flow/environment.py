@@ -20,6 +20,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 _DMI = Path("/sys/class/dmi/id")
 _CLOCKS: Mapping[str, Callable[[], int]] = {"perf_counter_ns": time.perf_counter_ns, "thread_time_ns": time.thread_time_ns}
 _STEAL_SHARE = 0.01
+_MOST_CORES = 4
 _PREEMPTIONS_PER_S = 150  # the kernel's own threads cost a few; a neighbour on the same core costs hundreds
 
 
@@ -62,6 +63,13 @@ def machine_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]
 def build_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     """Return what software differs between two environments."""
     return _differences(_build(a), _build(b))
+
+
+def cores(env: Mapping[str, Any]) -> int:
+    """Return on how many cores this process may run work side by side; four at most, since each costs a start and memory."""
+    present = env["cpu"]["cores_physical"] or env["cpu"]["cores_logical"] or 1
+    allowed = len(env["affinity"] or range(present))
+    return max(1, int(min(present, allowed, env["cgroup"]["cpu_quota"] or present, _MOST_CORES)))
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:

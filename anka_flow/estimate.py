@@ -55,8 +55,11 @@ def remember(plan: Plan, machine: str, events: Iterable[Mapping[str, Any]]) -> N
         return
 
 
-def estimate_ns(plan: Plan, machine: str, *, memory: bool) -> tuple[float, int]:
-    """Return how long the plan will take, and how many of its cases the figure knows nothing of."""
+def estimate_ns(plan: Plan, machine: str, *, memory: bool, cores: int = 1) -> tuple[float, int]:
+    """Return how long the plan will take, and how many of its cases the figure knows nothing of.
+
+    Proving and memory passes share ``cores``, timing shares ``run.lanes``; the shares are taken as even.
+    """
     known = _read().get(machine, {}).get(plan.spec.name, {})
     run = plan.spec.run
     cases = [case for case in plan.cases if case.outcome is None]
@@ -65,8 +68,8 @@ def estimate_ns(plan: Plan, machine: str, *, memory: bool) -> tuple[float, int]:
     total = 0.0
     for cost in costs:
         reading = max(calls * cost["iteration"], float(run.min_time))
-        total += cost.get("prove", 0) + run.rounds * cost.get("timing", 0) + reading
-        total += cost.get("memory", 0) if memory else 0
+        total += (run.rounds * cost.get("timing", 0) + reading) / run.lanes
+        total += (cost.get("prove", 0) + (cost.get("memory", 0) if memory else 0)) / cores
     unknown = len(cases) - len(costs)
     if costs:
         total *= len(cases) / len(costs)

@@ -40,6 +40,8 @@ def _result(
     readings = [m for p, n, e in events for m in _measurements(p, n, e, n in repeated)]
     notes = sorted({flag for _, _, event in events for flag in _event_flags(event)})
     figures = [f for step in plan.measured() for f in _figures(step, case, readings, clocks, units)]
+    if plan.spec.run.lanes > 1:
+        notes.append(f"timed {plan.spec.run.lanes} at a time")
     fact_flags = {str(k) for facts in proof.get("facts", {}).values() for k, v in facts.items() if v is True}
     figure_flags = {flag for figure, flags in figures for flag in flags}
     warmups = [e["warmup_calls"] for _, _, e in events if "warmup_calls" in e]

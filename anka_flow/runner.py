@@ -1,5 +1,7 @@
 """Carries a plan out: proving pass, memory pass, rounds of timing, each in fresh workers; every case ends as one result.
 
+Proving and memory passes use every core they get, since load cannot change what they find; timing uses ``run.lanes``.
+
 Files, consoles and clocks of the day are left to the caller; what has happened is kept in the journal.
 """
 
@@ -14,8 +16,9 @@ from typing import Any
 from .discovery import Operators
 from .errors import Unfit
 from .journal import Journal
+from .lanes import Lanes
 from .plan import WIRES, Case, Plan
-from .process import WorkerProcess, exit_words
+from .process import WorkerProcess
 
 PROVE, MEMORY, TIMING = "prove", "memory", "timing"
 
@@ -31,13 +34,17 @@ class Visit:
 
 @dataclass
 class Runner:
-    """One run of one plan. ``progress`` hears of every visit that ended; ``taint`` makes a probe of the machine's calm."""
+    """One run of one plan. ``progress`` hears of every visit that ended; ``taint`` makes a probe of the machine's calm.
+
+    ``cores`` is how many workers may run at once where nothing is timed.
+    """
 
     plan: Plan
     journal: Journal
     folder: Path
     progress: Callable[[Visit, Mapping[str, Any]], None]
     taint: Callable[[], Any]
+    cores: int = 1
     clocks: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -78,45 +85,28 @@ class Runner:
             self._pass(TIMING, -number, planned)
 
     def _pass(self, pass_: str, number: int, planned: Sequence[Case]) -> None:
-        alive = self.alive(planned)
-        left = [case for case in alive if (pass_, number, case.id) not in self.done]
+        """Visit what is left of a pass, on as many cores as the pass may use."""
+        left = [case for case in self.alive(planned) if (pass_, number, case.id) not in self.done]
         random.Random(f"{self.plan.spec.run.seed}/{pass_}/{number}").shuffle(left)
-        while left:
-            visited = self._worker(pass_, number, left)
-            if not visited:
-                raise Unfit(f"workers do not start; see {self.folder / 'worker.log'}")
-            left = [case for case in left if case.id not in visited]
-
-    def _worker(self, pass_: str, number: int, cases: Sequence[Case]) -> set[str]:
-        """Visit cases in one fresh process until it ends, however it ends. Return the ids that have a result."""
-        worker = WorkerProcess(self.job(pass_, number, cases), self.folder / "worker.log")
-        visited: set[str] = set()
-        current = ""
-        outcome, reason = "failed", ""
-        by_id = {case.id: case for case in cases}
-        timeout_s = self.plan.spec.run.timeout / 1e9
+        if pass_ == PROVE:
+            left.sort(key=_keys_of)
+        job, run = self.job(pass_, number, left), self.plan.spec.run
+        lanes = Lanes(
+            count=run.lanes if pass_ == TIMING else self.cores,
+            start=lambda: WorkerProcess(job, self.folder / "worker.log"),
+            pick=_Queue(left, apart=pass_ != PROVE).pick,
+            ask=lambda case: self._case(case, number),
+            timeout_s=run.timeout / 1e9,
+        )
         try:
-            for event in worker.events(timeout_s):
-                if "start" in event:
-                    current = event["start"]
-                elif "case" in event:
-                    if "signal" in event:
-                        event |= {"reason": f"the process was {exit_words(event.pop('signal'))}"}
-                    visited.add(event["case"])
-                    self._note(Visit(pass_, number, by_id[event["case"]]), event)
-                    current = ""
+            for case, event in lanes.events():
+                if case is not None:
+                    self._note(Visit(pass_, number, case), event)
                 elif not event["clocks"].keys() <= self.clocks.keys():
                     self.journal.append({"clocks": event["clocks"]})
                     self.clocks |= event["clocks"]
-        except TimeoutError:
-            outcome, reason = "timeout", f"no result within {timeout_s:g} s"
-        finally:
-            ended = worker.end()
-        if current:
-            event = {"case": current, "outcome": outcome, "reason": reason or f"the worker process {_was(ended)}"}
-            visited.add(current)
-            self._note(Visit(pass_, number, by_id[current]), event)
-        return visited
+        except Unfit as error:
+            raise Unfit(f"{error}; see {self.folder / 'worker.log'}") from None
 
     def _note(self, visit: Visit, event: dict[str, Any]) -> None:
         record = {"pass": visit.pass_, "round": visit.round, **event}
@@ -139,7 +129,7 @@ class Runner:
             "varies": self.plan.varies, "prove": spec.prove,
             "warmup": None if run.warmup is None else spread(run.warmup, rounds, abs(number)),
             "iterations": spread(run.iterations, rounds, abs(number)) if number else 1,
-            "min_time": run.min_time // rounds, "cases": [self._case(case, number) for case in cases],
+            "min_time": run.min_time // rounds,
         }  # fmt: skip
 
     def _case(self, case: Case, number: int) -> dict[str, Any]:
@@ -160,11 +150,33 @@ class Runner:
                 yield Visit(pass_, number, case)
 
 
+class _Queue:
+    """Cases in order, for lanes that take the next one each.
+
+    Cases of one set of algorithms go to one lane where their keys are made, so that no key is made twice; ``apart`` drops
+    that for keys that the run's store holds already, which are all but the stateful ones.
+    """
+
+    def __init__(self, cases: Sequence[Case], *, apart: bool) -> None:
+        self._left = list(cases)
+        self._apart = apart
+        self._owner: dict[str, int] = {}
+
+    def pick(self, lane: int) -> Case | None:
+        """Take the first case that is this lane's or nobody's."""
+        for i, case in enumerate(self._left):
+            free = self._apart and not any(a.stateful for a in case.axes.values())
+            if free or self._owner.setdefault(_keys_of(case), lane) == lane:
+                return self._left.pop(i)
+        return None
+
+
+def _keys_of(case: Case) -> str:
+    """Return what names the keys that a case uses: its algorithms and who serves them."""
+    return "+".join(f"{a.id}@{case.providers.get(n)}" for n, a in case.axes.items())
+
+
 def spread(total: int, rounds: int, number: int) -> int:
     """Return a round's share of a total: the shares differ by at most one, and none is below one if the total is not 0."""
     share = total // rounds + (1 if 0 < number <= total % rounds else 0)
     return max(share, 1) if total else 0
-
-
-def _was(ended: str) -> str:
-    return ended if ended.startswith("exited") else f"was {ended}"

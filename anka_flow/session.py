@@ -132,8 +132,9 @@ def calibrate(path: Path, options: Options, watcher: Watcher) -> None:
 
 def estimate(plan: Plan) -> tuple[float, int]:
     """Return how many nanoseconds the plan will take here, and how many cases that knows nothing of."""
-    machine = environment.fingerprint(environment.collect())
-    return estimate_ns(plan, machine, memory="bytes" in _units(plan).values())
+    env = environment.collect()
+    memory = "bytes" in _units(plan).values()
+    return estimate_ns(plan, environment.fingerprint(env), memory=memory, cores=environment.cores(env))
 
 
 def _new_folder(parent: Path, stamp: str) -> Path:
@@ -163,7 +164,7 @@ def _carry_out(
     plan: Plan, journal: Journal, folder: Path, stamp: str, options: Options, env: Mapping[str, Any],
     watcher: Watcher, say: Callable[[str], None], *, quiet: bool = False,
 ) -> int:  # fmt: skip
-    runner = Runner(plan, journal, folder, watcher.visited, environment.taint_probe)
+    runner = Runner(plan, journal, folder, watcher.visited, environment.taint_probe, environment.cores(env))
     sinks = [sink() for name, sink in sink_types().items() if not (quiet and name == "table")]
     run = RunInfo(plan, folder, stamp, _units(plan), _versions(plan), env)
     try:

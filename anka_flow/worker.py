@@ -1,6 +1,7 @@
 """A fresh process that visits cases: proves them, times them or reads their memory, and reports each over a pipe.
 
-It gets one job as JSON on standard input and writes one JSON line per event to the descriptor named on its command line.
+It gets its job and then its cases as JSON lines on standard input, and writes one JSON line per event to the descriptor
+named on its command line.
 It knows no spec file, no sink and no other worker; what it dies of costs one case.
 """
 
@@ -12,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
@@ -332,15 +333,25 @@ def _settle_allocator() -> None:
     libc.free(libc.malloc(30 << 20))
 
 
+def _requests() -> Iterator[dict[str, Any]]:
+    """Yield the job and then its cases, as they are asked for; no operator can take them, for standard input is empty."""
+    with os.fdopen(os.dup(0), "rb") as stream:
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+        yield from map(json.loads, stream)
+
+
 def main(argv: Sequence[str]) -> int:
-    """Run the job on standard input; report to the descriptor in ``argv[0]``."""
+    """Do the job of standard input's first line for the case on each further line; report to descriptor ``argv[0]``."""
     pipe = os.fdopen(int(argv[0]), "w", encoding="utf-8")
 
     def report(event: dict[str, Any]) -> None:
         pipe.write(json.dumps(event) + "\n")
         pipe.flush()
 
-    job = json.loads(sys.stdin.buffer.read())
+    requests = _requests()
+    job = next(requests)
     if job["pass"] == "timing":
         _settle_allocator()
     worker = Worker(job, report)
@@ -348,9 +359,8 @@ def main(argv: Sequence[str]) -> int:
     gc.freeze()
     gc.disable()
     report({"ready": True, "clocks": {n: [c.step, c.cost] for n, c in worker.gauge.clocks.items()}})
-    for case in worker.job["cases"]:
-        report({"start": case["id"]})
-        if worker.job["pass"] == "memory" and not worker.stateful(case):
+    for case in requests:
+        if job["pass"] == "memory" and not worker.stateful(case):
             worker.load(case)
             _apart(worker, case)
         else:

@@ -18,7 +18,7 @@ LAYERS = [
     {"console"},
     {"session", "judge", "install"},
     {"runner", "sinks"},
-    {"journal", "process", "record", "columns", "estimate"},
+    {"journal", "lanes", "process", "record", "columns", "estimate"},
     {"results", "environment", "worker"},
     {"plan"},
     {"catalog", "provider", "spec", "expression", "loop", "discovery", "known_answers"},

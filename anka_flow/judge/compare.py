@@ -164,10 +164,13 @@ def _check_machines(a: Side, b: Side, gates: Sequence[Gate], *, force: bool) -> 
     builds = build_differences(a.environment, b.environment) + _version_differences(a.versions, b.versions)
     if machines and timed:
         raise Unfit(f"time is gated only between runs of one machine; {'; '.join(machines)}")
-    if (machines or builds) and not force:
-        what = "machines" if machines else "builds"
-        raise Unfit(f"the runs are of different {what}: {'; '.join(machines + builds)}; --force compares them all the same")
-    return [f"different machines: {each}" for each in machines] + [f"different builds: {each}" for each in builds]
+    loads = [f"run.lanes {a.lanes} and {b.lanes}"] if a.lanes != b.lanes else []
+    found = {"machines": machines, "builds": builds, "loads": loads}
+    if (machines or builds or loads) and not force:
+        what = next(what for what, each in found.items() if each)
+        told = "; ".join(machines + builds + loads)
+        raise Unfit(f"the runs are of different {what}: {told}; --force compares them all the same")
+    return [f"different {what}: {each}" for what, differences in found.items() for each in differences]
 
 
 def _version_differences(a: Mapping[str, object], b: Mapping[str, object]) -> list[str]:

@@ -46,13 +46,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Side:
-    """All figures of one side. ``ended`` tells of cases without figures; ``environment`` is empty for a published table."""
+    """All figures of one side. ``ended`` tells of cases without figures; ``environment`` is empty for a published table.
+
+    ``lanes`` is how many cases were timed at once.
+    """
 
     name: str
     entries: Mapping[Key, Entry]
     ended: Mapping[tuple[tuple[tuple[str, str], ...], int], str] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
+    lanes: int = 1
     published: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -74,7 +78,8 @@ def load_run(folder: Path) -> Side:
         rounds = medians.get((row["case"], row["step"], row["meter"]), {})
         note = "" if row["median"] is not None else _why_none(row)
         entries[key] = Entry(str(row["case"]), str(row["unit"]), row["median"], rounds, note)
-    return Side(str(folder), entries, ended, run.get("environment", {}), run.get("versions", {}))
+    lanes = run.get("spec", {}).get("run", {}).get("lanes", 1)
+    return Side(str(folder), entries, ended, run.get("environment", {}), run.get("versions", {}), lanes)
 
 
 def _why_none(row: Mapping[str, Any]) -> str:
