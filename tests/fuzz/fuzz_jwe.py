@@ -11,12 +11,10 @@ was sealed.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import atheris
+from harness import WITHOUT_END, Reader, main
 
 with atheris.instrument_imports(include=["anka_flow.jose"]):
     from anka_flow.jose import jwe_steps
@@ -35,7 +33,6 @@ from anka_flow.primitives import Buffer
 from anka_flow.streams import BytesSource
 
 PAYLOAD = b"a payload"
-WITHOUT_END = 1 << 62  # the usage limit of keys is no part of this test
 GCM: Any = primitive("aead", "AES-256-GCM")
 KW: Any = primitive("wrap", "AES-256-KW")
 KMAC: Any = primitive("mac", "KMAC256", "pycryptodome")
@@ -126,7 +123,6 @@ def _compact(key: Key) -> bytes:
     return bytes(encrypt_compact(key, PAYLOAD, GCM))
 
 
-Reader = tuple[Callable[[bytes], object], Callable[[], bytes]]
 READERS: list[Reader] = [
     (lambda data: _same(decrypt_compact(DIRECT, data, GCM)), lambda: _compact(DIRECT)),
     (lambda data: decrypt_compact(DIRECT, data, LAX), lambda: _compact(DIRECT)),
@@ -157,27 +153,5 @@ READERS: list[Reader] = [
 ]
 
 
-def read(data: bytes) -> None:
-    """Give the input to the reader that it chooses."""
-    if not data:
-        return
-    reader, _ = READERS[data[0] % len(READERS)]
-    try:
-        reader(data[1:])
-    except Refused:
-        return
-
-
-def main() -> None:
-    if sys.argv[1:2] == ["--seeds"]:
-        folder = Path(sys.argv[2])
-        folder.mkdir(parents=True, exist_ok=True)
-        for at, (_, seed) in enumerate(READERS):
-            (folder / f"jwe-{at:02}").write_bytes(bytes((at,)) + seed())
-        return
-    atheris.Setup(sys.argv, read)
-    atheris.Fuzz()
-
-
 if __name__ == "__main__":
-    main()
+    main("jwe", READERS)

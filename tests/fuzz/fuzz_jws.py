@@ -10,12 +10,10 @@ every signature, so that what lies behind the verification is reached too.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import atheris
+from harness import WITHOUT_END, Reader, main
 
 with atheris.instrument_imports(include=["anka_flow.jose"]):
     from anka_flow.jose import jwk
@@ -24,14 +22,12 @@ with atheris.instrument_imports(include=["anka_flow.jose"]):
     from anka_flow.jose.jws_json import sign_flattened, verify_json
     from anka_flow.jose.jws_stream import resign_stream, sign_stream, verify_detached, verify_stream
 
-from anka_flow.errors import Refused
 from anka_flow.keys import Key
 from anka_flow.plan import primitive
 from anka_flow.primitives import Buffer
 from anka_flow.streams import BytesSource
 
 PAYLOAD = b"a payload"
-WITHOUT_END = 1 << 62  # the usage limit of keys is no part of this test
 
 
 class Yes:
@@ -62,7 +58,7 @@ LAX = Key(Yes(MAC.primitive), MAC.pair, limit=WITHOUT_END, kid="lax")
 SOURCE = BytesSource(PAYLOAD)
 RSA = primitive("signature", "RSA-2048")
 
-READERS: list[tuple[Callable[[bytes], object], Callable[[], bytes]]] = [
+READERS: list[Reader] = [
     (lambda data: verify_compact(MAC, data), lambda: bytes(sign_compact(MAC, PAYLOAD))),
     (lambda data: verify_compact(LAX, data), lambda: bytes(sign_compact(MAC, PAYLOAD))),
     (lambda data: resign_compact(LAX, LAX, data), lambda: bytes(sign_compact(MAC, PAYLOAD))),
@@ -93,27 +89,5 @@ def _json(key: Key) -> bytes:
     return json.dumps(jwk.export_key(key, private=True)).encode()
 
 
-def read(data: bytes) -> None:
-    """Give the input to the reader that it chooses."""
-    if not data:
-        return
-    reader, _ = READERS[data[0] % len(READERS)]
-    try:
-        reader(data[1:])
-    except Refused:
-        return
-
-
-def main() -> None:
-    if sys.argv[1:2] == ["--seeds"]:
-        folder = Path(sys.argv[2])
-        folder.mkdir(parents=True, exist_ok=True)
-        for at, (_, seed) in enumerate(READERS):
-            (folder / f"jws-{at:02}").write_bytes(bytes((at,)) + seed())
-        return
-    atheris.Setup(sys.argv, read)
-    atheris.Fuzz()
-
-
 if __name__ == "__main__":
-    main()
+    main("jws", READERS)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 from anka_flow.errors import Refused, Unsupported
-from anka_flow.primitives import Algorithm, Buffer, KeyPair
+from anka_flow.primitives import Algorithm, Buffer, KeyPair, Signing, Verifying
 from anka_flow.providers.octets import address, fresh
+from anka_flow.providers.pieces import Pieces
 
 from .keys import CurveKeys, GostKeys, Handle, HeadedKeys, Keys, OctetKeys, RsaKeys, Scheme, Sm2Keys
 from .library import Library, Operation, Owned
@@ -74,41 +76,20 @@ class BotanSigner(Keys):
 
     def start_sign(self, private: Handle) -> Signing:
         self._stream()
-        return Signing(self, private)
+        operation = self.signing(private)
+        return Pieces(partial(self._feed, self._sign_update, operation), partial(self.finish_sign, private, operation))
 
     def start_verify(self, public: Handle) -> Verifying:
         self._stream()
-        return Verifying(self, public)
+        operation = self.verifying(public)
+        return Pieces(partial(self._feed, self._verify_update, operation), partial(self.finish_verify, public, operation))
+
+    def _feed(self, update: Any, operation: Operation, data: Buffer) -> None:
+        self.library.check(update(operation.pointer, address(data), len(data)))
 
     def _stream(self) -> None:
         if not self.streams:
             raise Unsupported(f"Botan keeps the whole message of {self.algorithm.name}")
-
-
-class Signing:
-    """See ``primitives.Signing``."""
-
-    def __init__(self, signer: BotanSigner, private: Handle) -> None:
-        self.signer, self.private, self.operation = signer, private, signer.signing(private)
-
-    def update(self, data: Buffer) -> None:
-        self.signer.library.check(self.signer._sign_update(self.operation.pointer, address(data), len(data)))
-
-    def finish(self) -> bytes:
-        return self.signer.finish_sign(self.private, self.operation)
-
-
-class Verifying:
-    """See ``primitives.Verifying``."""
-
-    def __init__(self, signer: BotanSigner, public: Handle) -> None:
-        self.signer, self.public, self.operation = signer, public, signer.verifying(public)
-
-    def update(self, data: Buffer) -> None:
-        self.signer.library.check(self.signer._verify_update(self.operation.pointer, address(data), len(data)))
-
-    def finish(self, signature: Buffer) -> bool:
-        return self.signer.finish_verify(self.public, self.operation, signature)
 
 
 class RsaSigner(BotanSigner, RsaKeys):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 from anka_flow.errors import Refused, Unsupported
-from anka_flow.primitives import Algorithm, Buffer, KeyPair
+from anka_flow.primitives import Algorithm, Buffer, KeyPair, Signing, Verifying
+from anka_flow.providers.pieces import Pieces
 
 from .jvm import Machine
 from .keys import CurveKeys, GostKeys, Handle, HashKeys, Keys, OctetKeys, RsaKeys, SeedKeys, Sm2Keys
@@ -85,41 +87,21 @@ class JavaSigner(Keys):
 
     def start_sign(self, private: Handle) -> Signing:
         self._stream()
-        return Signing(self, private)
+        engine = self.signing(private)
+        return Pieces(partial(self.machine.feed, engine.update), partial(self.finish_sign, private, engine))
 
     def start_verify(self, public: Handle) -> Verifying:
         self._stream()
-        return Verifying(self, public)
+        engine = self.verifying(public)
+
+        def finish(signature: Buffer) -> bool:
+            return self.fits(signature) and self.finish_verify(public, engine, signature)
+
+        return Pieces(partial(self.machine.feed, engine.update), finish)
 
     def _stream(self) -> None:
         if not self.streams:
             raise Unsupported(f"BouncyCastle keeps the whole message of {self.algorithm.name}")
-
-
-class Signing:
-    """See ``primitives.Signing``."""
-
-    def __init__(self, signer: JavaSigner, private: Handle) -> None:
-        self.signer, self.private, self.engine = signer, private, signer.signing(private)
-
-    def update(self, data: Buffer) -> None:
-        self.signer.machine.feed(self.engine.update, data)
-
-    def finish(self) -> bytes:
-        return self.signer.finish_sign(self.private, self.engine)
-
-
-class Verifying:
-    """See ``primitives.Verifying``."""
-
-    def __init__(self, signer: JavaSigner, public: Handle) -> None:
-        self.signer, self.public, self.engine = signer, public, signer.verifying(public)
-
-    def update(self, data: Buffer) -> None:
-        self.signer.machine.feed(self.engine.update, data)
-
-    def finish(self, signature: Buffer) -> bool:
-        return self.signer.fits(signature) and self.signer.finish_verify(self.public, self.engine, signature)
 
 
 class SeedSigner(SeedKeys, JavaSigner):

@@ -59,6 +59,17 @@ class Sizes(SecretKeys):
         raise Unsupported(f"openssl has no {self.algorithm.name} in pieces")
 
 
+class OverBlock(Sizes):
+    """A mode that is put over a block cipher by its name in the library."""
+
+    def __init__(self, algorithm: Algorithm, cipher: str) -> None:
+        super().__init__(algorithm)
+        self._cipher = getattr(algorithms, cipher)
+
+    def handle(self, raw: bytes) -> BlockKey:
+        return BlockKey(raw, self._cipher(raw))
+
+
 class _OneShot(Sizes):
     def seal(self, key: AeadKey, nonce: Buffer, data: Buffer, aad: Buffer) -> bytes:
         try:
@@ -147,15 +158,8 @@ class AesGcm(_OneShot, _GcmStreams):
         return AeadKey(raw, aead.AESGCM(raw), algorithms.AES(raw))
 
 
-class Gcm(_GcmStreams):
+class Gcm(OverBlock, _GcmStreams):
     """GCM over a block cipher for which the library has no AEAD object: SM4 (RFC 8998)."""
-
-    def __init__(self, algorithm: Algorithm, cipher: str) -> None:
-        super().__init__(algorithm)
-        self._cipher = getattr(algorithms, cipher)
-
-    def handle(self, raw: bytes) -> BlockKey:
-        return BlockKey(raw, self._cipher(raw))
 
     def seal(self, key: BlockKey, nonce: Buffer, data: Buffer, aad: Buffer) -> bytes:
         try:

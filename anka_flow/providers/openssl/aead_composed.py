@@ -12,23 +12,16 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from anka_flow.errors import Refused
 from anka_flow.primitives import Algorithm, Buffer
+from anka_flow.providers.pieces import MacKey
 
-from .aead import REFUSED, TAG_BYTES, BlockKey, Sizes
-from .mac import MacKey
+from .aead import REFUSED, TAG_BYTES, BlockKey, OverBlock, Sizes
 
 _BLOCK = 16
 _PIECE = 64 * 1024  # octets of CBC-MAC at a time: its output is thrown away, so it must not grow with the message
 
 
-class Ccm(Sizes):
+class Ccm(OverBlock):
     """CCM (SP 800-38C, RFC 3610) of CBC-MAC and CTR, with a 16-octet tag; the nonce's length sets the length field's."""
-
-    def __init__(self, algorithm: Algorithm, cipher: str) -> None:
-        super().__init__(algorithm)
-        self._cipher = getattr(algorithms, cipher)
-
-    def handle(self, raw: bytes) -> BlockKey:
-        return BlockKey(raw, self._cipher(raw))
 
     def seal(self, key: BlockKey, nonce: Buffer, data: Buffer, aad: Buffer) -> bytes:
         first, counter = _formatted(nonce, len(data), aad)

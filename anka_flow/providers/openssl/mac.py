@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from cryptography.hazmat.primitives import cmac, hashes, hmac
 from cryptography.hazmat.primitives.ciphers import algorithms
 
 from anka_flow.primitives import Algorithm, Buffer, Signing
 from anka_flow.provider import SecretKeys
-
-
-class MacKey:
-    """A key: ``start`` returns a fresh keyed context."""
-
-    __slots__ = ("raw", "start")
-
-    def __init__(self, raw: bytes, start: Callable[[], Any]) -> None:
-        self.raw, self.start = raw, start
-
-
-class Tagging:
-    """A tag in progress: the library's own context under the names of ``Signing``."""
-
-    __slots__ = ("finish", "update")
-
-    def __init__(self, context: Any) -> None:
-        self.update: Callable[[Buffer], None] = context.update
-        self.finish: Callable[[], bytes] = context.finalize
+from anka_flow.providers.pieces import MacKey, Pieces
 
 
 class _Mac(SecretKeys):
@@ -41,7 +20,8 @@ class _Mac(SecretKeys):
         return context.finalize()  # type: ignore[no-any-return]  # contexts of HMAC and CMAC share no type
 
     def start_tag(self, key: MacKey) -> Signing:
-        return Tagging(key.start())
+        context = key.start()
+        return Pieces(context.update, context.finalize)
 
 
 class Hmac(_Mac):

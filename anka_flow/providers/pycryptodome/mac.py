@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from Crypto.Cipher import AES
 from Crypto.Hash import CMAC, HMAC
 
 from anka_flow.primitives import Algorithm, Buffer, Signing
 from anka_flow.provider import SecretKeys
-
-
-class MacKey:
-    """A key: ``start`` returns a fresh keyed context."""
-
-    __slots__ = ("raw", "start")
-
-    def __init__(self, raw: bytes, start: Callable[[], Any]) -> None:
-        self.raw, self.start = raw, start
-
-
-class Tagging:
-    """A tag in progress: the library's own context under the names of ``Signing``."""
-
-    __slots__ = ("finish", "update")
-
-    def __init__(self, context: Any) -> None:
-        self.update: Callable[[Buffer], Any] = context.update
-        self.finish: Callable[[], bytes] = context.digest
+from anka_flow.providers.pieces import MacKey, Pieces
 
 
 class _Mac(SecretKeys):
@@ -45,7 +25,8 @@ class _Mac(SecretKeys):
         return key.start().update(message).digest()  # type: ignore[no-any-return]  # three classes of context
 
     def start_tag(self, key: MacKey) -> Signing:
-        return Tagging(key.start())
+        context = key.start()
+        return Pieces(context.update, context.digest)
 
 
 class Hmac(_Mac):
