@@ -34,11 +34,11 @@ def remember(plan: Plan, machine: str, events: Iterable[Mapping[str, Any]]) -> N
     """Note what each case took, for later estimates; a cache that cannot be written is no loss."""
     events = list(events)
     costs: dict[str, dict[str, list[float]]] = {}
-    iteration = {e["case"]: e["iteration_ns"] for e in events if "iteration_ns" in e}
+    iteration = _iterations(events)
     for event in events:
         if event.get("outcome") == "ok" and "spent_ns" in event:
-            calls = event.get("warmup_calls", 0) + event.get("iterations", 0)
-            spent = event["spent_ns"] - calls * iteration.get(event["case"], 0)
+            asked = min(event.get("warmup_calls", 0), plan.spec.run.warmup or 0)  # more is a compiler's, in every round
+            spent = event["spent_ns"] - event.get("reading_ns", 0) - asked * iteration.get(event["case"], 0)
             costs.setdefault(event["case"], {}).setdefault(event["pass"], []).append(max(0, spent))
     known = _read()
     mine = known.setdefault(machine, {}).setdefault(plan.spec.name, {})
@@ -53,6 +53,16 @@ def remember(plan: Plan, machine: str, events: Iterable[Mapping[str, Any]]) -> N
         partial.replace(path)
     except OSError:
         return
+
+
+def _iterations(events: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what one iteration of each case takes: the least that proving or timing found, since first calls take longer."""
+    found: dict[str, float] = {}
+    for event in events:
+        took = event.get("iteration_ns") or event.get("reading_ns", 0) / max(1, event.get("iterations", 1))
+        if took:
+            found[event["case"]] = min(took, found.get(event["case"], took))
+    return found
 
 
 def estimate_ns(plan: Plan, machine: str, *, memory: bool, cores: int = 1) -> tuple[float, int]:

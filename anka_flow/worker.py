@@ -179,7 +179,9 @@ class Worker:
         self._watch(case, loop)
         warmed = _warm(loop, self.gauge, self.job["warmup"], jit=jit)
         self._watch(case, loop)
+        began = time.perf_counter_ns()
         failures = self._read(loop, case)
+        reading_ns = time.perf_counter_ns() - began
         steps = {}
         for bound in loop.bound:
             if bound.measure:
@@ -188,7 +190,7 @@ class Worker:
                 taken = self.gauge.taken(bound.measure)
                 coarse = [n for n, values in taken.items() if values and self.gauge.too_coarse(n, median(values))]
                 steps[bound.measure] = {"loops": loops, "empty": empty, "readings": taken, "coarse": coarse}
-        return {"steps": steps, "warmup_calls": warmed, **failures}
+        return {"steps": steps, "warmup_calls": warmed, "reading_ns": reading_ns, **failures}
 
     def _watch(self, case: Mapping[str, Any], loop: Loop) -> None:
         for bound in loop.bound:
