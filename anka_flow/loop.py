@@ -158,13 +158,22 @@ class Loop:
         moving = {"variant"} | {n.slot for n in nodes}
         self.values = values
         self.bound = [Bound(node, values, moving) for node in nodes]
+        last = max((i for i, bound in enumerate(self.bound) if bound.measure), default=len(nodes) - 1)
+        self._warming = self.bound[: last + 1]
         self._variant = 0
 
     def iterate(self, take: Callable[[str, Callable[[], Any]], Any]) -> None:
         """Run every node once; measured ones through ``take(label, call)``."""
+        self._walk(self.bound, take)
+
+    def warm(self, take: Callable[[str, Callable[[], Any]], Any]) -> None:
+        """Run the nodes up to the last measured one: what only checks its result need not be warm."""
+        self._walk(self._warming, take)
+
+    def _walk(self, nodes: Sequence[Bound], take: Callable[[str, Callable[[], Any]], Any]) -> None:
         values = self.values
         values["variant"] = self._variant = self._variant + 1
-        for bound in self.bound:
+        for bound in nodes:
             call = bound.ready(values)
             values[bound.slot] = call() if bound.measure is None else take(bound.measure, call)
         if gc.get_count()[0] > _GARBAGE:

@@ -220,13 +220,19 @@ class Worker:
         }  # fmt: skip
 
     def remember(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the loop once to warm it, then once under the intrusive meters, in a process of its own."""
+        """Run the loop on little data to warm it, then once under the intrusive meters, in a process of its own.
+
+        Little data loads and sets up whatever first calls do, and leaves no freed memory for the operation to find.
+        """
         for meter in self.gauge.meters:
             if reason := meter.unavailable():
                 return {"steps": {}, "unavailable": reason}
+        with suppress(Exception):  # what is wrong shows again below
+            _, little, _ = self.prepare({**case, "payload_bytes": min(case["payload_bytes"], _LITTLE_BYTES)})
+            little.warm(lambda _, call: call())
+            del little
         _, loop, _ = self.prepare(case)
         self._watch({"loops": {}}, loop)
-        loop.iterate(lambda _, call: call())
         gc.collect()
         loop.iterate(self.gauge.take)
         steps = {b.measure: {"loops": 1, "empty": {}, "readings": self.gauge.taken(b.measure)} for b in loop.bound if b.measure}
@@ -234,6 +240,7 @@ class Worker:
 
 
 _CALIBRATING = 3
+_LITTLE_BYTES = 256 * 1024  # several chunks and segments of whatever works in pieces
 _SLOW_NS = 20_000_000  # an iteration this slow needs no inner loop
 _OUTCOMES: Mapping[type[Exception], str] = {Skip: "skipped", Unsupported: "unsupported"}
 _LABELS: Mapping[type[Exception], str] = {
@@ -274,9 +281,9 @@ def _until_steady(run: Callable[[], None], least: int) -> int:
 
 
 def _try(loop: Loop, gauge: Gauge) -> None:
-    """One iteration whose wrong result is left for the counted iterations to find."""
+    """One iteration to warm up; a wrong result is left for the counted iterations to find."""
     try:
-        loop.iterate(gauge.take)
+        loop.warm(gauge.take)
     except CheckFailed:
         return
 

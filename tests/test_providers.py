@@ -310,3 +310,13 @@ def test_small_order_point_is_refused(provider: str, algorithm: str) -> None:
     for wrong in (bytes(algorithm_of(algorithm).sizes["public"]), b"\1" + bytes(algorithm_of(algorithm).sizes["public"] - 1)):
         with pytest.raises(Refused):
             made.decapsulate(pair.private, wrong)
+
+
+def test_a_message_too_long_for_a_library_is_said_so() -> None:
+    """pqcrypto 1.0.0 signs no message above 1 MiB with ML-DSA: the row must say that, and not speak of a context."""
+    signer: Any = primitive("pqcrypto", "signature:ML-DSA-44")
+    pair, message = signer.generate(), bytes(2 << 20)
+    with pytest.raises(Unsupported, match="2,097,152 octets"):
+        signer.sign(pair.private, message)
+    with pytest.raises(Refused, match="context"):
+        signer.sign(pair.private, b"message", bytes(256))

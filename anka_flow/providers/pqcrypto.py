@@ -82,7 +82,10 @@ class PqSigner(_Keys):
         try:
             return self._sign(private, bytes(message), context)  # type: ignore[no-any-return]  # the library has no types
         except ValueError:
-            raise Refused("context is longer than 255 octets") from None
+            if len(context) > 255:
+                raise Refused("context is longer than 255 octets") from None
+            # ML-DSA of 1.0.0 signs up to 1 MiB, though it verifies more
+            raise Unsupported(f"pqcrypto signs no message of {len(message):,} octets with {self.algorithm.name}") from None
 
     def verify(self, public: bytes, message: Buffer, signature: Buffer, context: bytes = b"") -> bool:
         if len(context) > 255:
