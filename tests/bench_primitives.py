@@ -111,11 +111,30 @@ def botan() -> Iterator[Pair]:
     yield "HMAC-SHA256 tag 1 KiB", lambda: mac.tag(handle, MESSAGE), tag
 
 
+def libcrypto() -> Iterator[Pair]:
+    """The system's libcrypto, by C calls that are bound once."""
+    aead = primitive("aead", "ARIA-256-CCM", "libcrypto")
+    handle, nonce, out = aead.decode_private(os.urandom(32)).private, bytes(11), ctypes.create_string_buffer(1024 + 16)
+    own: Any = aead
+    context = own._keyed(handle, 1)
+    pointer, count, place = context.pointer, ctypes.byref(ctypes.c_int()), ctypes.addressof(out)
+
+    def seal() -> bytes:
+        own._start(pointer, None, None, None, nonce, -1)
+        own.update(pointer, None, count, None, 1024)
+        own.update(pointer, place, count, MESSAGE, 1024)
+        own._final(pointer, place + 1024, count)
+        own._control(pointer, 0x10, 16, place + 1024)
+        return out.raw
+
+    yield "ARIA-256-CCM seal 1 KiB", lambda: aead.seal(handle, nonce, MESSAGE, b""), seal
+
+
 def primitives() -> None:
     """Print the overhead for every native provider that is here."""
     from tests.bench import compare
 
-    for source in (openssl, liboqs, botan, pqcrypto, pycryptodome):
+    for source in (openssl, liboqs, botan, libcrypto, pqcrypto, pycryptodome):
         try:
             for name, ours, theirs in source():
                 ratio, mine, direct = compare(ours, theirs)
