@@ -137,6 +137,8 @@ class _Aead(SecretKeys):
         """Return a context that is ready for a message's first octet. CCM is told ``length``, and when it opens the ``tag``."""
         if len(nonce) != self.nonce_bytes:
             raise Refused("the nonce has a wrong length")
+        if length and length > _MOST_BYTES:
+            raise Unsupported(f"libcrypto takes at most {_MOST_BYTES:,} octets at once")
         try:
             context = key.idle[direction].pop()
         except IndexError:
@@ -154,7 +156,7 @@ class _Aead(SecretKeys):
         return context
 
     def seal(self, key: _Key, nonce: Buffer, data: Buffer, aad: Buffer) -> bytes:
-        size = self._bounded(len(data))
+        size = len(data)
         context = self.begin(key, _ENCRYPT, nonce, aad, size)
         out = fresh(size + self.tag_bytes)
         place = _place(out)
@@ -168,7 +170,7 @@ class _Aead(SecretKeys):
 
     def open(self, key: _Key, nonce: Buffer, data: Buffer, aad: Buffer) -> bytes:
         view = memoryview(data)
-        size = self._bounded(len(view) - self.tag_bytes)
+        size = len(view) - self.tag_bytes
         if size < 0:
             raise Refused(_DOES_NOT_OPEN)
         context = self.begin(key, _DECRYPT, nonce, aad, size, bytes(view[size:]))
@@ -180,12 +182,6 @@ class _Aead(SecretKeys):
             raise Refused(_DOES_NOT_OPEN)
         key.idle[_DECRYPT].append(context)
         return plain if size > 1 else plain[:size]
-
-    @staticmethod
-    def _bounded(size: int) -> int:
-        if size > _MOST_BYTES:
-            raise Unsupported(f"libcrypto takes at most {_MOST_BYTES:,} octets at once")
-        return size
 
     def sealer(self, key: _Key, nonce: Buffer, aad: Buffer) -> Sealer:
         return _Sealer(self, key, self._streaming(key, _ENCRYPT, nonce, aad))
@@ -210,9 +206,8 @@ class _Aead(SecretKeys):
         return made
 
 
-def _place(octets: bytes) -> int:
-    """Return the address of fresh octets."""
-    return ctypes.cast(ctypes.c_char_p(octets), _P).value or 0
+_place = ctypes.pythonapi["PyBytes_AsString"]  # the address of fresh octets
+_place.argtypes, _place.restype = (ctypes.py_object,), _P
 
 
 class _Stream:
