@@ -8,6 +8,7 @@ Files, consoles and clocks of the day are left to the caller; what has happened 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class Visit:
 class Runner:
     """One run of one plan. ``progress`` hears of every visit that ended; ``taint`` makes a probe of the machine's calm.
 
-    ``cores`` is how many workers may run at once where nothing is timed.
+    ``cores`` is how many workers may run at once where nothing is timed; ``costs`` is what proving took before, by case.
     """
 
     plan: Plan
@@ -45,6 +46,7 @@ class Runner:
     progress: Callable[[Visit, Mapping[str, Any]], None]
     taint: Callable[[], Any]
     cores: int = 1
+    costs: Mapping[str, float] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,15 +88,12 @@ class Runner:
 
     def _pass(self, pass_: str, number: int, planned: Sequence[Case]) -> None:
         """Visit what is left of a pass, on as many cores as the pass may use."""
-        left = [case for case in self.alive(planned) if (pass_, number, case.id) not in self.done]
-        random.Random(f"{self.plan.spec.run.seed}/{pass_}/{number}").shuffle(left)
-        if pass_ == PROVE:
-            left.sort(key=_keys_of)
+        left = self._ordered(pass_, number, planned)
         job, run = self.job(pass_, number, left), self.plan.spec.run
         lanes = Lanes(
             count=run.lanes if pass_ == TIMING else self.cores,
             start=lambda: WorkerProcess(job, self.folder / "worker.log"),
-            pick=_Queue(left, apart=pass_ != PROVE).pick,
+            pick=Queue(left, apart=pass_ != PROVE).pick,
             ask=lambda case: self._case(case, number),
             timeout_s=run.timeout / 1e9,
         )
@@ -107,6 +106,19 @@ class Runner:
                     self.clocks |= event["clocks"]
         except Unfit as error:
             raise Unfit(f"{error}; see {self.folder / 'worker.log'}") from None
+
+    def _ordered(self, pass_: str, number: int, planned: Sequence[Case]) -> list[Case]:
+        """Return what a pass has yet to visit: shuffled to be timed, else the costliest first, so that lanes end together."""
+        left = [case for case in self.alive(planned) if (pass_, number, case.id) not in self.done]
+        random.Random(f"{self.plan.spec.run.seed}/{pass_}/{number}").shuffle(left)
+        if pass_ == PROVE:
+            groups: Counter[str] = Counter()
+            for case in left:
+                groups[_keys_of(case)] += round(self.costs.get(case.id, 0))
+            left.sort(key=lambda case: (-groups[_keys_of(case)], _keys_of(case)))
+        elif pass_ == MEMORY:
+            left.sort(key=lambda case: -self.done[PROVE, 0, case.id].get("spent_ns", 0))
+        return left
 
     def _note(self, visit: Visit, event: dict[str, Any]) -> None:
         record = {"pass": visit.pass_, "round": visit.round, **event}
@@ -150,7 +162,7 @@ class Runner:
                 yield Visit(pass_, number, case)
 
 
-class _Queue:
+class Queue:
     """Cases in order, for lanes that take the next one each.
 
     Cases of one set of algorithms go to one lane where their keys are made, so that no key is made twice; ``apart`` drops

@@ -17,7 +17,7 @@ from . import __version__, environment
 from .columns import compile_columns
 from .discovery import Operators, bundled
 from .errors import Interrupted, SpecError, Unfit
-from .estimate import estimate_ns, remember
+from .estimate import estimate_ns, known_costs, remember
 from .journal import Journal
 from .plan import Plan, make_plan, matcher
 from .provider import availability, providers
@@ -164,7 +164,8 @@ def _carry_out(
     plan: Plan, journal: Journal, folder: Path, stamp: str, options: Options, env: Mapping[str, Any],
     watcher: Watcher, say: Callable[[str], None], *, quiet: bool = False,
 ) -> int:  # fmt: skip
-    runner = Runner(plan, journal, folder, watcher.visited, environment.taint_probe, environment.cores(env))
+    costs = known_costs(plan, environment.fingerprint(env))
+    runner = Runner(plan, journal, folder, watcher.visited, environment.taint_probe, environment.cores(env), costs)
     sinks = [sink() for name, sink in sink_types().items() if not (quiet and name == "table")]
     run = RunInfo(plan, folder, stamp, _units(plan), _versions(plan), env)
     try:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from anka_flow.environment import cores
+from anka_flow.runner import Queue
+from anka_flow.session import Options, plan_spec
 
 from .conftest import SPEC
 
@@ -90,6 +92,22 @@ def test_runs_of_different_lanes_are_not_compared_unless_told(workspace, cli) ->
     told = cli("compare", a, b)
     assert (told.code, "run.lanes 1 and 2" in told.err) == (3, True)
     assert cli("compare", a, b, "--force").code == 0
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_keys_that_are_made_are_made_in_one_lane(apart: bool, workspace) -> None:
+    """Where keys are made, an algorithm's cases stay in one lane; stateful keys stay so in every pass. No case is lost."""
+    text = SPEC.replace(
+        "{kind: mac, name: [HMAC-SHA256, HMAC-SHA512, CMAC-AES-128]}", "{kind: signature, family: [EdDSA, XMSS, LMS]}"
+    )
+    plan = plan_spec(workspace.spec(text), Options(operators=(str(workspace.root / "operators"),)))
+    queue, picked = Queue(plan.cases, apart=apart), {0: [], 1: []}
+    while any(found := {lane: queue.pick(lane) for lane in picked}.values()):
+        for lane, case in zip(picked, found, strict=True):
+            picked[lane] += [case] if case else []
+    assert sorted(case.id for cases in picked.values() for case in cases) == sorted(case.id for case in plan.cases)
+    both = {case.axes["alg"].name for case in picked[0]} & {case.axes["alg"].name for case in picked[1]}
+    assert both == ({"Ed25519", "Ed448"} if apart else set())
 
 
 @pytest.mark.parametrize(
