@@ -61,7 +61,10 @@ class Worker:
         return any(self.algorithms[key].stateful for key in case["axes"].values())
 
     def load(self, case: Mapping[str, Any]) -> None:
-        """Load what a forked child would load anew, where the library can be forked: a Java machine cannot."""
+        """Make what a forked child would make anew: the payload, and libraries that can be forked (a Java machine cannot)."""
+        with suppress(Exception):  # the child meets the same error and reports it
+            payload = self.nodes(case)[0]
+            Bound(payload, self._givens(case), set()).ready({})()
         for name, key in {**case["axes"], **self.job["shared"]}.items():
             provider = case["providers"][name]
             if not providers().get(provider).jit:
@@ -89,13 +92,17 @@ class Worker:
         """Run a case's set-up. Return its values, its loop, and the nodes that run once."""
         wires = {**case["axes"], **self.job["shared"]}
         values: dict[str, Any] = {n: self.primitive(key, case["providers"][n]) for n, key in wires.items()}
-        values |= {"payload_bytes": case["payload_bytes"], "seed": case["seed"], "variant": 0}
+        values |= self._givens(case)
         nodes = self.nodes(case)
         for node in nodes:
             if not node.loop and not node.once:
                 values[node.slot] = self._set_up(case, node, values)
         loop = Loop([n for n in nodes if n.loop and not n.once], values)
         return values, loop, [n for n in nodes if n.once]
+
+    @staticmethod
+    def _givens(case: Mapping[str, Any]) -> dict[str, Any]:
+        return {"payload_bytes": case["payload_bytes"], "seed": case["seed"], "variant": 0}
 
     def _set_up(self, case: Mapping[str, Any], node: Node, values: Mapping[str, Any]) -> Any:
         """Return a set-up node's result; keys come from the run's store once they were made."""
