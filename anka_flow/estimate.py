@@ -34,7 +34,7 @@ def remember(plan: Plan, machine: str, events: Iterable[Mapping[str, Any]]) -> N
     """Note what each case took, for later estimates; a cache that cannot be written is no loss."""
     events = list(events)
     costs: dict[str, dict[str, list[float]]] = {}
-    iteration = _iterations(events)
+    iteration, step = _iterations(events), _steps(events)
     for event in events:
         if event.get("outcome") == "ok" and "spent_ns" in event:
             asked = min(event.get("warmup_calls", 0), plan.spec.run.warmup or 0)  # more is a compiler's, in every round
@@ -44,7 +44,7 @@ def remember(plan: Plan, machine: str, events: Iterable[Mapping[str, Any]]) -> N
     mine = known.setdefault(machine, {}).setdefault(plan.spec.name, {})
     for case, passes in costs.items():
         fixed = {name: median(values) for name, values in passes.items()}
-        mine[case] = {**mine.get(case, {}), **fixed, "iteration": iteration.get(case, 0)}
+        mine[case] = {**mine.get(case, {}), **fixed, "iteration": iteration.get(case, 0), "step": step.get(case, 0)}
     path = store()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,6 +71,16 @@ def _iterations(events: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     return found
 
 
+def _steps(events: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what a reading of each case's costliest step takes."""
+    found: dict[str, float] = {}
+    for event in events:
+        if event.get("pass") == "timing" and event.get("steps"):
+            readings = [next(iter(step["readings"].values())) for step in event["steps"].values()]
+            found[event["case"]] = max((median(values) for values in readings if values), default=0.0)
+    return found
+
+
 def estimate_ns(plan: Plan, machine: str, *, memory: bool, cores: int = 1) -> tuple[float, int]:
     """Return how long the plan will take, and how many of its cases the figure knows nothing of.
 
@@ -80,11 +90,11 @@ def estimate_ns(plan: Plan, machine: str, *, memory: bool, cores: int = 1) -> tu
     run = plan.spec.run
     cases = [case for case in plan.cases if case.outcome is None]
     costs = [known[case.id] for case in cases if case.id in known]
-    calls = (run.warmup or 8) + run.iterations
+    warmup = 8 * run.rounds if run.warmup is None else run.warmup
     total = 0.0
     for cost in costs:
-        reading = max(calls * cost["iteration"], float(run.min_time))
-        total += (run.rounds * cost.get("timing", 0) + reading) / run.lanes
+        counted = max(run.iterations, run.min_time / cost["step"] if cost.get("step") else 0)
+        total += (run.rounds * cost.get("timing", 0) + (warmup + counted) * cost["iteration"]) / run.lanes
         total += (cost.get("prove", 0) + (cost.get("memory", 0) if memory else 0)) / cores
     unknown = len(cases) - len(costs)
     if costs:

@@ -70,6 +70,10 @@ class Gauge:
             store.append(stop(starts.pop()))
         return result
 
+    def last(self, label: str) -> int:
+        """Return a label's last raw reading of the innermost meter."""
+        return self._readings[label][0][-1]
+
     def taken(self, label: str) -> dict[str, list[int]]:
         """Return the raw readings of a label by meter."""
         return dict(zip(self.names, self._readings[label], strict=True))

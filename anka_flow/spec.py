@@ -61,7 +61,9 @@ class Run(_Part):
     iterations: int = Field(default=10, ge=1)
     rounds: int = Field(default=5, ge=1, le=1000)
     lanes: int = Field(default=1, ge=1, le=64, description="cases timed at the same time; above 1 is quicker and less exact")
-    min_time: DurationNs = Field(default=0, description="readings of one step add up to at least this over the rounds")
+    min_time: DurationNs = Field(
+        default=0, description="readings of the costliest step add up to at least this over the rounds"
+    )
     timeout: DurationNs = Field(default=300 * 10**9, description="for one case in one round")
     seed: int = Field(default=0xC0FFEE_BABEFACE, ge=0, lt=1 << 64)
 

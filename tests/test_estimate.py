@@ -32,7 +32,7 @@ def calibration(plan, *, jit_calls: int = 0):
         spent = 30 * MS + (jit_calls + 1) * 10 * MS
         yield {
             "pass": "timing", "case": case.id, "outcome": "ok", "iterations": 1, "warmup_calls": jit_calls,
-            "reading_ns": 10 * MS, "spent_ns": spent,
+            "reading_ns": 10 * MS, "spent_ns": spent, "steps": {"X": {"readings": {"wall": [5 * MS], "cpu": [5 * MS]}}},
         }  # fmt: skip
         yield {"pass": "memory", "case": case.id, "outcome": "ok", "spent_ns": 40 * MS}
 
@@ -43,7 +43,7 @@ def calibration(plan, *, jit_calls: int = 0):
         ((), 1, 0, 6 * (20 + 40 + 5 * 30 + 15 * 10)),
         ((), 2, 0, 6 * ((20 + 40) / 2 + 5 * 30 + 15 * 10)),
         (("run.lanes=2",), 2, 0, 6 * (20 + 40 + 5 * 30 + 15 * 10) / 2),
-        (("run.min_time=1 s",), 1, 0, 6 * (20 + 40 + 5 * 30 + 1000)),
+        (("run.min_time=1 s",), 1, 0, 6 * (20 + 40 + 5 * 30 + (5 + 1000 / 5) * 10)),
         ((), 1, 100, 6 * (20 + 40 + 5 * (30 + 1000) + 15 * 10)),
     ],
 )
