@@ -163,16 +163,16 @@ class Loop:
         self.values = values
         self.bound = [Bound(node, values, moving) for node in nodes]
         last = max((i for i, bound in enumerate(self.bound) if bound.measure), default=len(nodes) - 1)
-        self._warming = self.bound[: last + 1]
+        self._unchecked = self.bound[: last + 1]
         self._variant = 0
 
     def iterate(self, take: Callable[[str, Callable[[], Any]], Any]) -> None:
         """Run every node once; measured ones through ``take(label, call)``."""
         self._walk(self.bound, take)
 
-    def warm(self, take: Callable[[str, Callable[[], Any]], Any]) -> None:
-        """Run the nodes up to the last measured one: what only checks its result need not be warm."""
-        self._walk(self._warming, take)
+    def iterate_unchecked(self, take: Callable[[str, Callable[[], Any]], Any]) -> None:
+        """Run the nodes up to the last measured one, and leave out what only checks its result: to warm up, or for memory."""
+        self._walk(self._unchecked, take)
 
     def _walk(self, nodes: Sequence[Bound], take: Callable[[str, Callable[[], Any]], Any]) -> None:
         values = self.values
