@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -19,24 +19,33 @@ app.add_typer(provider_app, name="providers")
 
 Specs = Annotated[list[str], typer.Argument(help="Spec files, folders of specs, or names of bundled specs.")]
 Select = Annotated[str, typer.Option("-k", metavar="EXPR", help="Only cases whose id holds EXPR, or for which it is true.")]
-Settings = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec: run.rounds=1")]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--set", default_factory=list, show_default=False, metavar="KEY=VALUE", help="Change a value of the spec: run.rounds=1"
+    ),
+]
 Prefer = Annotated[str, typer.Option("--provider", metavar="NAMES", help="Only these providers, in this order, by commas.")]
-Folders = Annotated[list[Path], typer.Option("--operators", metavar="DIR", help="Look for operators here first.")]
+Folders = Annotated[
+    list[Path],
+    typer.Option("--operators", default_factory=list, show_default=False, metavar="DIR", help="Look for operators here first."),
+]
 
 
 @app.command()
 def run(
-    specs: Annotated[Optional[list[str]], typer.Argument(help="Spec files, folders of specs, or bundled names.")] = None,  # noqa: UP045  # typer reads it
+    specs: Annotated[list[str] | None, typer.Argument(help="Spec files, folders of specs, or bundled names.")] = None,
+    *,
     select: Select = "",
-    warmup: Annotated[Optional[int], typer.Option(min=0, help="Warm-up calls, over all rounds.")] = None,  # noqa: UP045  # typer reads it
-    iterations: Annotated[Optional[int], typer.Option(min=1, help="Readings, over all rounds.")] = None,  # noqa: UP045  # typer reads it
-    rounds: Annotated[Optional[int], typer.Option(min=1, help="Fresh processes that visit every case.")] = None,  # noqa: UP045  # typer reads it
+    warmup: Annotated[int | None, typer.Option(min=0, help="Warm-up calls, over all rounds.")] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Readings, over all rounds.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Fresh processes that visit every case.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One round: figures without certainty.")] = False,
-    settings: Settings = [],  # noqa: B006  # typer copies it
+    settings: Settings,
     provider: Prefer = "",
-    operators: Folders = [],  # noqa: B006  # typer copies it
+    operators: Folders,
     out: Annotated[Path, typer.Option(help="Where results go.")] = Path("out"),
-    resume: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Go on with an interrupted run.")] = None,  # noqa: UP045  # typer reads it
+    resume: Annotated[Path | None, typer.Option(metavar="DIR", help="Go on with an interrupted run.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail when an algorithm is unsupported here.")] = False,
 ) -> None:
     """Run specs and write table, CSV and Parquet under OUT/<spec>/<stamp>/."""
@@ -61,10 +70,11 @@ def _names(text: str) -> tuple[str, ...]:
 @app.command()
 def plan(
     specs: Specs,
+    *,
     select: Select = "",
-    settings: Settings = [],  # noqa: B006  # typer copies it
+    settings: Settings,
     provider: Prefer = "",
-    operators: Folders = [],  # noqa: B006  # typer copies it
+    operators: Folders,
     explain: Annotated[str, typer.Option(metavar="CASE", help="Say why a case is in or out.")] = "",
     cases: Annotated[bool, typer.Option("--cases", help="List every case.")] = False,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Visit every case once, to tell the time.")] = False,
@@ -84,7 +94,7 @@ def plan(
 
 
 @app.command()
-def validate(specs: Specs, operators: Folders = []) -> None:  # noqa: B006  # typer copies it
+def validate(specs: Specs, operators: Folders) -> None:
     """Check specs; say nothing of good ones but their names and counts."""
     from . import console, session
 
@@ -115,8 +125,13 @@ def schema() -> None:
 def compare(
     a: Annotated[str, typer.Argument(help="A run's folder, a CSV of the published columns, or reference:NAME.")],
     b: Annotated[str, typer.Argument(help="What is held against A.")],
-    fail_on: Annotated[list[str], typer.Option("--fail-on", metavar="LIMIT", help='As in "wall:+5%"; ends with code 4.')] = [],  # noqa: B006  # typer copies it
-    threshold: Annotated[Optional[float], typer.Option(min=0, help="The smallest share of change worth a verdict.")] = None,  # noqa: UP045  # typer reads it
+    fail_on: Annotated[
+        list[str],
+        typer.Option(
+            "--fail-on", default_factory=list, show_default=False, metavar="LIMIT", help='As in "wall:+5%"; ends with code 4.'
+        ),
+    ],
+    threshold: Annotated[float | None, typer.Option(min=0, help="The smallest share of change worth a verdict.")] = None,
     absolute: Annotated[bool, typer.Option("--absolute", help="Judge rows as they are, the common shift left in.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Compare runs of different machines or builds.")] = False,
     format_: Annotated[str, typer.Option("--format", help="table, md, json or junit")] = "table",
@@ -165,9 +180,9 @@ def providers(context: typer.Context) -> None:
 
 @provider_app.command()
 def install(
-    names: Annotated[Optional[list[str]], typer.Argument(help="Providers to build or fetch.")] = None,  # noqa: UP045  # typer reads it
+    names: Annotated[list[str] | None, typer.Argument(help="Providers to build or fetch.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every provider that can be installed.")] = False,
-    jar: Annotated[Optional[Path], typer.Option(help="BouncyCastle's jar, where Maven cannot fetch it.")] = None,  # noqa: UP045  # typer reads it
+    jar: Annotated[Path | None, typer.Option(help="BouncyCastle's jar, where Maven cannot fetch it.")] = None,
 ) -> None:
     """Build or fetch providers into the user's data folder. Nothing is built or fetched without this command."""
     from . import console

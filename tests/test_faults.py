@@ -139,16 +139,11 @@ def test_the_rest_of_the_run_is_unharmed(fault: str, lanes: int, workspace, cli)
 
 @pytest.mark.parametrize(("ns", "within"), [(5_000, 0.03), (200_000, 0.01), (20_000_000, 0.01), (5_000_000_000, 0.01)])
 def test_a_known_cost_is_measured(ns: int, within: float, measure) -> None:
-    """The least reading of a busy wait is its duration. A disturbed machine may miss it, but not three times."""
+    """The least reading of a busy wait is its duration; what the machine adds only ever lengthens it."""
     step = f"  - {{id: x, use: faults.busy, with: {{data: $payload, ns: {ns}}}, measure: X}}\n"
     budget = {"iterations": 20} if ns < 10**9 else {"iterations": 1, "warmup": 0, "rounds": 1}
-    found = []
-    for _ in range(3):
-        _, summary, _ = measure("mac", "HMAC-SHA256", step, **budget)
-        found.append(summary["X", "wall"]["min"])
-        if found[-1] == pytest.approx(ns, rel=within):
-            return
-    pytest.fail(f"{ns} ns read as {found}")
+    _, summary, _ = measure("mac", "HMAC-SHA256", step, **budget)
+    assert summary["X", "wall"]["min"] == pytest.approx(ns, rel=within)
 
 
 def test_an_operation_that_does_nothing_is_below_resolution(measure) -> None:
