@@ -200,7 +200,6 @@ def test_a_killed_run_resumes_with_every_case_once(workspace, cli) -> None:
     spec = workspace.spec(SPEC.replace("[1 KiB, 4 KiB]", "[1, 2, 3, 4, 5, 6, 7, 8]").replace("4 KiB", "1 KiB"))
     process = start(workspace, str(spec))
     chance = random.Random(7)
-    folder = None
     for _ in range(4):
         for _ in range(600):  # a slow machine starts late
             if list((workspace.root / "out").glob("*/*/journal.jsonl")):
@@ -213,7 +212,6 @@ def test_a_killed_run_resumes_with_every_case_once(workspace, cli) -> None:
         process = start(workspace, "--resume", str(folder))
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert folder is not None
     assert cli("run", "--resume", folder).code == 0
     found = rows(workspace.root / "out")
     names = ("HMAC-SHA256", "HMAC-SHA512", "CMAC-AES-128")
