@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
-from statistics import median
 from typing import Any
 
 from .meter import Clock, Meter, measure_clock
@@ -79,14 +78,17 @@ class Gauge:
         return dict(zip(self.names, self._readings[label], strict=True))
 
     def empty(self, loops: int, arity: int) -> dict[str, float]:
-        """Return what a reading of an operation that does nothing costs, by meter: median of 51."""
+        """Return what a reading of an operation that does nothing costs, by meter: the least of 51.
+
+        What disturbs a reading only adds to it, and what is subtracted from every figure must not hold a slow moment.
+        """
         key = (loops, min(arity, len(_EMPTY) - 1))
         if key not in self._empty:
             call = partial(_EMPTY[key[1]], *range(key[1]))
             self.watch("#empty", loops)
             for _ in range(51):
                 self.take("#empty", call)
-            self._empty[key] = {name: median(values) for name, values in self.taken("#empty").items()}
+            self._empty[key] = {name: min(values) for name, values in self.taken("#empty").items()}
         return self._empty[key]
 
     def loops_for(self, estimate_ns: float) -> int:
