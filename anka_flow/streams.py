@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
 
-from .errors import AnkaError
+from .errors import AnkaError, CheckFailed
 from .primitives import Buffer
 
 CHUNK_BYTES = 96 * 1024  # a multiple of 3 (base64url without a rest) and of 16 (cipher blocks); stays in the second-level cache
@@ -177,6 +177,31 @@ class NullSink:
 
     def abort(self) -> None:
         self.filled = 0
+
+
+class Comparison:
+    """A sink that compares what it gets with a source and keeps nothing. Raises ``CheckFailed`` where they differ."""
+
+    def __init__(self, expected: Source) -> None:
+        self._chunks = (memoryview(chunk) for chunk in expected.chunks())
+        self._rest = memoryview(b"")
+
+    def write(self, data: Buffer) -> None:
+        view = memoryview(data)
+        while view:
+            if not self._rest:
+                self._rest = next(self._chunks, self._rest)
+            size = min(len(view), len(self._rest))
+            if not size or bytes(view[:size]) != bytes(self._rest[:size]):
+                raise CheckFailed("the opened payload differs from the one that was encrypted")
+            view, self._rest = view[size:], self._rest[size:]
+
+    def commit(self) -> None:
+        if self._rest or next(self._chunks, None) is not None:
+            raise CheckFailed("the opened payload is shorter than the one that was encrypted")
+
+    def abort(self) -> None:
+        """Nothing was kept."""
 
 
 class FileSink:

@@ -17,8 +17,8 @@ from anka_flow.jose.jwe_json import GeneralJwe
 from anka_flow.jose.jwe_steps import Parsed, Sealed
 from anka_flow.jose.kdf import Kmac
 from anka_flow.jose.management import Mode, mode_of
-from anka_flow.jose.stream import Plaintext, StreamToken
-from anka_flow.streams import Arena, NullSink, Source, Store
+from anka_flow.jose.stream import Plaintext, Reencrypted, StreamToken
+from anka_flow.streams import Arena, Comparison, NullSink, Source, Store
 
 
 def _mode(algorithm: Kem | Aead) -> Mode:
@@ -96,7 +96,14 @@ def reencrypt_stream(
     source = old.primitive.content or content
     target = new.primitive.content or content
     stream.reencrypt_stream(old, new, token, sink.rewind(), source, target, profile=profile, quarantined=quarantined)
-    return StreamToken(sink, target)
+    segmented = stream.profile_of(source, profile) == stream.S2
+    return Reencrypted(sink, target, segmented=segmented, quarantined=quarantined)
+
+
+@operator
+def check_stream(key: Key, token: StreamToken, payload: Source, content: Aead, profile: str = "") -> None:
+    """The streamed token opens to the payload: compared in one pass while it is decrypted, and kept nowhere."""
+    stream.decrypt_stream(key, token, Comparison(payload), key.primitive.content or content, profile, quarantined=True)
 
 
 @operator

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 import pytest
 
-from anka_flow import Aead, CheckFailed, Key, KeyPair, Unsupported, primitive
+from anka_flow import Aead, Buffer, CheckFailed, Key, KeyPair, Refused, Unsupported, primitive
 from anka_flow.catalog import bundled
 from anka_flow.jose.management import Mode
-from anka_flow.streams import BytesSource
+from anka_flow.streams import BytesSource, FileSource
 from operators import aead, bounded, composite_kem, jwe, kem, stream
 
 GCM = primitive("aead", "AES-256-GCM")
@@ -92,6 +94,31 @@ def test_the_row_says_how_plaintext_was_released(profile: str, quarantined: bool
     token = jwe.encrypt_stream(key, BytesSource(b"payload"), sealed, GCM, profile)
     assert token.facts()["segmented"] is (profile == "S2")
     assert jwe.decrypt_stream(key, token, opened, GCM, profile, quarantined).facts() == flags
+    renewed = jwe.reencrypt_stream(key, new_pair(), token, opened, GCM, profile, quarantined).facts()
+    assert {**renewed, **flags} == renewed
+    assert renewed["segmented"] is (profile == "S2")
+
+
+class Uneven(BytesSource):
+    """A source whose chunks end where no cipher's do."""
+
+    def chunks(self, size: int = 0) -> Iterator[Buffer]:
+        return super().chunks(size % 7 + 12_345)
+
+
+@pytest.mark.parametrize("profile", ["S1", "S2"])
+def test_a_stream_is_checked_against_its_payload(profile: str) -> None:
+    """The check passes for the payload, wherever its chunks end, and for nothing shorter, longer or different."""
+    key, size = new_pair(), 200_000
+    payload, sealed = bytes(size), stream.arena(size)
+    token = jwe.encrypt_stream(key, BytesSource(payload), sealed, GCM, profile)
+    for right in (BytesSource(payload), FileSource(BytesIO(payload)), Uneven(payload)):
+        jwe.check_stream(key, token, right, GCM, profile)
+    for wrong in (payload[1:], payload + b"\0", b"", b"\1" + payload[1:], payload[1:] + b"\1"):
+        with pytest.raises(CheckFailed, match="payload"):
+            jwe.check_stream(key, token, BytesSource(wrong), GCM, profile)
+    with pytest.raises((Refused, CheckFailed)):
+        jwe.check_stream(new_pair(), token, BytesSource(payload), GCM, profile)
 
 
 @pytest.mark.parametrize("generate", [new_key, new_pair])

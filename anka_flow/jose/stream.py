@@ -246,14 +246,25 @@ class StreamToken:
         return {**token_facts(self.source, self.content), "token": len(self)}
 
 
-class Plaintext(StreamToken):
-    """What a streamed token held: a source of octets that says how they were released."""
+class Released(StreamToken):
+    """What reading a token gave, its payload or the token anew: it says how plaintext was released inside."""
 
     def __init__(self, source: Store, content: Aead, *, segmented: bool, quarantined: bool) -> None:
         super().__init__(source, content)
-        self.segmented, self.quarantined = segmented, quarantined
+        self.two_pass, self.quarantined = not (segmented or quarantined), quarantined and not segmented
 
     def facts(self) -> Facts:
         """Return which way of releasing only verified plaintext was taken."""
-        whole = not self.segmented
-        return {"two_pass": whole and not self.quarantined, "quarantined": whole and self.quarantined}
+        return {"two_pass": self.two_pass, "quarantined": self.quarantined}
+
+
+class Plaintext(Released):
+    """What a streamed token held."""
+
+
+class Reencrypted(Released):
+    """A streamed token made of another one."""
+
+    def facts(self) -> Facts:
+        """Return what the token shows, its length, and how the other one was read."""
+        return {**StreamToken.facts(self), **super().facts()}
