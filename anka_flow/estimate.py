@@ -37,9 +37,13 @@ def remember(plan: Plan, machine: str, events: Iterable[Mapping[str, Any]]) -> N
     iteration, step = _iterations(events), _steps(events)
     for event in events:
         if event.get("outcome") == "ok" and "spent_ns" in event:
-            asked = min(event.get("warmup_calls", 0), plan.spec.run.warmup or 0)  # more is a compiler's, in every round
-            spent = event["spent_ns"] - event.get("reading_ns", 0) - asked * iteration.get(event["case"], 0)
-            costs.setdefault(event["case"], {}).setdefault(event["pass"], []).append(max(0, spent))
+            visits, calls, once = event.get("laps", 1), event.get("warmup_calls", 0), iteration.get(event["case"], 0)
+            asked = min(calls, (plan.spec.run.warmup or 0) + visits - 1)
+            passes = costs.setdefault(event["case"], {})
+            if event["pass"] == "timing":
+                passes.setdefault("compiling", []).append((calls - asked) * once)
+            spent = (event["spent_ns"] - event.get("reading_ns", 0) - calls * once) / visits
+            passes.setdefault(event["pass"], []).append(max(0, spent))
     known = _read()
     mine = known.setdefault(machine, {}).setdefault(plan.spec.name, {})
     for case, passes in costs.items():
@@ -93,8 +97,12 @@ def estimate_ns(plan: Plan, machine: str, *, memory: bool, cores: int = 1) -> tu
     warmup = 8 * run.rounds if run.warmup is None else run.warmup
     total = 0.0
     for cost in costs:
-        counted = max(run.iterations, run.min_time / cost["step"] if cost.get("step") else 0)
-        total += (run.rounds * cost.get("timing", 0) + (warmup + counted) * cost["iteration"]) / run.lanes
+        visits = run.rounds * run.laps(cost["iteration"])
+        counted = max(run.iterations, visits, run.min_time / cost["step"] if cost.get("step") else 0)
+        calls = warmup + visits - run.rounds + counted
+        total += (
+            visits * cost.get("timing", 0) + run.rounds * cost.get("compiling", 0) + calls * cost["iteration"]
+        ) / run.lanes
         total += (cost.get("prove", 0) + (cost.get("memory", 0) if memory else 0)) / cores
     unknown = len(cases) - len(costs)
     if costs:

@@ -166,7 +166,7 @@ class Loop:
         self.bound = [Bound(node, values, moving) for node in nodes]
         last = max((i for i, bound in enumerate(self.bound) if bound.measure), default=len(nodes) - 1)
         self._unchecked = self.bound[: last + 1]
-        self._variant = 0
+        self._variant = values.get("variant", 0)
 
     def iterate(self, take: Callable[[str, Callable[[], Any]], Any]) -> None:
         """Run every node once; measured ones through ``take(label, call)``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from .plan import WIRES, Case, Plan
 from .process import WorkerProcess
 
 PROVE, MEMORY, TIMING = "prove", "memory", "timing"
+_ADDED = ("iterations", "warmup_calls", "verify_failures", "reading_ns", "spent_ns")
 
 
 @dataclass(frozen=True)
@@ -90,17 +91,25 @@ class Runner:
         """Visit what is left of a pass, on as many cores as the pass may use."""
         left = self._ordered(pass_, number, planned)
         job, run = self.job(pass_, number, left), self.plan.spec.run
+        laps = {case.id: self._laps(case) if pass_ == TIMING else 1 for case in left}
+        seen: dict[str, list[dict[str, Any]]] = {case.id: [] for case in left}
+        queue = Queue(self._in_laps(left, laps, number), apart=pass_ != PROVE)
         lanes = Lanes(
             count=run.lanes if pass_ == TIMING else self.cores,
             start=lambda: WorkerProcess(job, self.folder / "worker.log"),
-            pick=Queue(left, apart=pass_ != PROVE).pick,
-            ask=lambda case: self._case(case, number),
+            pick=queue.pick,
+            ask=lambda case: self._case(case, number) | {"laps": laps[case.id], "variant": len(seen[case.id]) << 32},
             timeout_s=run.timeout / 1e9,
         )
         try:
             for case, event in lanes.events():
                 if case is not None:
-                    self._note(Visit(pass_, number, case), event)
+                    seen[case.id].append(event)
+                    failed = event.get("outcome") != "ok"
+                    if failed:
+                        queue.drop(case)
+                    if failed or len(seen[case.id]) == laps[case.id]:
+                        self._note(Visit(pass_, number, case), joined(seen[case.id]))
                 elif not event["clocks"].keys() <= self.clocks.keys():
                     self.journal.append({"clocks": event["clocks"]})
                     self.clocks |= event["clocks"]
@@ -119,6 +128,20 @@ class Runner:
         elif pass_ == MEMORY:
             left.sort(key=lambda case: -self.done[PROVE, 0, case.id].get("spent_ns", 0))
         return left
+
+    def _laps(self, case: Case) -> int:
+        """Return in how many visits a round reads a case: one if its key counts its uses."""
+        if any(algorithm.stateful for algorithm in case.axes.values()):
+            return 1
+        return self.plan.spec.run.laps(self.done[PROVE, 0, case.id].get("iteration_ns", 0))
+
+    def _in_laps(self, cases: Sequence[Case], laps: Mapping[str, int], number: int) -> Iterator[Case]:
+        """Yield the cases as ordered; then, shuffled anew each time, those that have visits left."""
+        yield from cases
+        for lap in range(1, max(laps.values(), default=1)):
+            again = [case for case in cases if laps[case.id] > lap]
+            random.Random(f"{self.plan.spec.run.seed}/{number}/{lap}").shuffle(again)
+            yield from again
 
     def _note(self, visit: Visit, event: dict[str, Any]) -> None:
         record = {"pass": visit.pass_, "round": visit.round, **event}
@@ -169,7 +192,7 @@ class Queue:
     that for keys that the run's store holds already, which are all but the stateful ones.
     """
 
-    def __init__(self, cases: Sequence[Case], *, apart: bool) -> None:
+    def __init__(self, cases: Iterable[Case], *, apart: bool) -> None:
         self._left = list(cases)
         self._apart = apart
         self._owner: dict[str, int] = {}
@@ -181,6 +204,25 @@ class Queue:
             if free or self._owner.setdefault(_keys_of(case), lane) == lane:
                 return self._left.pop(i)
         return None
+
+    def drop(self, case: Case) -> None:
+        """Take out what is left of a case."""
+        self._left = [other for other in self._left if other is not case]
+
+
+def joined(visits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one event of the visits to a case in one round: readings one after the other, counts and times added."""
+    whole = dict(visits[0])
+    for event in visits[1:]:
+        for step, taken in event.get("steps", {}).items():
+            held = whole["steps"][step]
+            held["coarse"] = sorted({*held["coarse"], *taken["coarse"]})
+            for meter, values in taken["readings"].items():
+                held["readings"][meter] += values
+        whole |= {name: event[name] for name in ("outcome", "reason") if name in event}
+        whole |= {name: whole.get(name, 0) + event[name] for name in _ADDED if name in event}
+        whole["laps"] = len(visits)
+    return whole
 
 
 def _keys_of(case: Case) -> str:

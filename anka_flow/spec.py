@@ -13,6 +13,8 @@ from .errors import SpecError
 from .registry import suggest
 from .units import parse_duration_ns, parse_size
 
+MOST_LAPS = 8  # visits to a case in one round
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 SizeBytes = Annotated[int, BeforeValidator(parse_size), Field(ge=0)]
 DurationNs = Annotated[int, BeforeValidator(parse_duration_ns), Field(ge=0)]
@@ -66,6 +68,16 @@ class Run(_Part):
     )
     timeout: DurationNs = Field(default=300 * 10**9, description="for one case in one round")
     seed: int = Field(default=0xC0FFEE_BABEFACE, ge=0, lt=1 << 64)
+
+    def laps(self, iteration_ns: float) -> int:
+        """Return in how many visits a round reads a case whose iteration takes so long.
+
+        A machine's slow moments last for several cases. What ``min_time`` asks of a cheap case is read in visits far apart, so
+        that such a moment meets one of them and not the whole round.
+        """
+        if self.rounds == 1 or iteration_ns <= 0:
+            return 1
+        return int(max(1, min(MOST_LAPS, MOST_LAPS * (self.min_time // self.rounds) // iteration_ns)))
 
 
 class Step(_Part):

@@ -45,6 +45,7 @@ class Worker:
         self._pipelines: dict[bool, tuple[Node, ...]] = {}
         self._primitives: dict[tuple[str, str], Primitive] = {}
         self._kept: dict[str, Any] = {}
+        self._warm: set[str] = set()
         self._proofs: dict[tuple[str, str], str] = {}
 
     def visit(self, case: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +103,7 @@ class Worker:
 
     @staticmethod
     def _givens(case: Mapping[str, Any]) -> dict[str, Any]:
-        return {"payload_bytes": case["payload_bytes"], "seed": case["seed"], "variant": 0}
+        return {"payload_bytes": case["payload_bytes"], "seed": case["seed"], "variant": case.get("variant", 0)}
 
     def _set_up(self, case: Mapping[str, Any], node: Node, values: Mapping[str, Any]) -> Any:
         """Return a set-up node's result; keys come from the run's store once they were made."""
@@ -180,11 +181,13 @@ class Worker:
         return loops, round(iteration_ns)
 
     def time(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Warm up, then read the meters of every measured step, iteration by iteration."""
+        """Warm up, then read the meters of every measured step, iteration by iteration; later visits warm up by one call."""
         _, loop, _ = self.prepare(case)
-        jit = any(providers().get(name).jit for name in case["providers"].values())
+        first = case["id"] not in self._warm
+        self._warm.add(case["id"])
+        jit = first and any(providers().get(name).jit for name in case["providers"].values())
         self._watch(case, loop)
-        warmed = _warm(loop, self.gauge, self.job["warmup"], jit=jit)
+        warmed = _warm(loop, self.gauge, self.job["warmup"] if first else 1, jit=jit)
         self._watch(case, loop)
         began = time.perf_counter_ns()
         failures = self._read(loop, case)
@@ -205,11 +208,12 @@ class Worker:
                 self.gauge.watch(bound.measure, case["loops"].get(bound.measure, 1))
 
     def _read(self, loop: Loop, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Iterate for the round's count, and until the costliest step's readings add up to the least time.
+        """Iterate for the visit's share of the round's count, and until the costliest step's readings add up to its least time.
 
         A wrong result counts; three in a row end the case.
         """
-        least, most = self.job["min_time"], self.job["iterations"]
+        laps = case.get("laps", 1)
+        least, most = self.job["min_time"] // laps, -(-self.job["iterations"] // laps)
         failures = in_row = done = 0
         reason = ""
         read = {bound.measure: 0 for bound in loop.bound if bound.measure}

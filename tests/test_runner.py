@@ -102,6 +102,70 @@ def test_a_case_that_dies_costs_itself_only(operator: str, outcome: str, reason:
     assert {found[n]["OUTCOME"] for n in ("HMAC-SHA256", "CMAC-AES-128")} == {"ok"}
 
 
+@pytest.fixture
+def marked(workspace, cli):
+    """Run the toy spec with a least time; return its rows, its folder, and (process, algorithm) of every visit in order.
+
+    The ``dies``-th visit of one process to HMAC-SHA512 fails.
+    """
+
+    def call(dies: int):
+        log = workspace.root / "visits"
+        workspace.operators(
+            f"""
+            import os
+            from collections import Counter
+            from anka_flow import Mac, operator
+            seen = Counter()
+
+            @operator
+            def mark(alg: Mac) -> int:
+                name = alg.algorithm.name
+                seen[name] += 1
+                with open({str(log)!r}, "a") as file:
+                    print(os.getpid(), name, file=file)
+                if name == "HMAC-SHA512" and seen[name] == {dies}:
+                    raise RuntimeError("no more")
+                return 1
+            """,
+            "visit",
+        )
+        text = SPEC.replace("rounds: 2", "rounds: 2, min_time: 40 ms").replace("[1 KiB, 4 KiB]", "[1 KiB]")
+        text = text.replace("pipeline:\n", "pipeline:\n  - {id: rounds, use: visit.mark, with: {alg: $alg}}\n")
+        text = text.replace("{data: $payload}", "{data: $payload, rounds: $rounds}")
+        cli("run", workspace.spec(text), "--out", workspace.root / "out")
+        visits = [line.split() for line in log.read_text().splitlines()]
+        return rows(workspace.root / "out"), newest(workspace.root / "out"), visits
+
+    return call
+
+
+def test_cheap_cases_are_read_in_visits_far_apart(marked) -> None:
+    """A round visits a cheap case eight times, all the others in between, and notes it once, with the time asked for."""
+    found, folder, visits = marked(dies=0)
+    assert [row["OUTCOME"] for row in found] == ["ok"] * 3
+    names = {"HMAC-SHA256", "HMAC-SHA512", "CMAC-AES-128"}
+    for process in list(dict.fromkeys(process for process, _ in visits))[-2:]:
+        order = [name for other, name in visits if other == process]
+        assert [set(order[at : at + 3]) for at in range(0, 24, 3)] == [names] * 8
+    events = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+    timed = [event for event in events if event.get("pass") == "timing"]
+    assert len(timed) >= 6  # more if a round was disturbed and repeated
+    for event in timed:
+        assert event["laps"] == 8
+        assert sum(event["steps"]["HASH"]["readings"]["wall"]) >= 20_000_000
+
+
+def test_what_fails_in_a_later_visit_is_visited_no_more(marked) -> None:
+    """The case is failed, with the reason; the others go on."""
+    found, _, visits = marked(dies=4)
+    assert {row["ALG"]: row["OUTCOME"] for row in found} == {
+        "HMAC-SHA256": "ok", "HMAC-SHA512": "failed", "CMAC-AES-128": "ok"
+    }  # fmt: skip
+    assert "no more" in next(row["REASON"] for row in found if row["ALG"] == "HMAC-SHA512")
+    assert sum(name == "HMAC-SHA512" for _, name in visits) == 1 + 4  # proving, then a round's first four
+
+
 def test_one_wrong_result_in_a_thousand_fails_the_row(workspace, cli) -> None:
     """Every iteration is checked; the count of wrong ones is the reason."""
     workspace.operators(
