@@ -1,4 +1,4 @@
-"""Base64url of octets that come in pieces, both ways, without a copy of the pieces (RFC 4648, 5; no padding)."""
+"""Base64url of octets that come in pieces, both ways (RFC 4648, 5; no padding)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pybase64
 
 from anka_flow.primitives import Buffer
+from anka_flow.streams import CHUNK_BYTES
 
 from .encoding import b64u_decode, b64u_encode, refusal
 
@@ -56,6 +57,7 @@ class TextReader:
 
     def __init__(self) -> None:
         self.rest = b""
+        self._near = memoryview(bytearray(CHUNK_BYTES // 3 * 4))
 
     def read(self, text: memoryview) -> tuple[bytes, Buffer]:
         """Return the octets of a piece: those of a group that began in the piece before, and all others. Raises ``Refused``."""
@@ -72,7 +74,15 @@ class TextReader:
             text = text[:-over]
             if _QUOTE in self.rest:
                 raise refusal()
-        return group, _decode_groups(text)
+        return group, _decode_groups(self._nearby(text))
+
+    def _nearby(self, text: memoryview) -> memoryview:
+        """Return the text in the processor's cache: the strict decoder reads it twice, from memory at half the speed."""
+        size = len(text)
+        if size > len(self._near):
+            return text
+        self._near[:size] = text
+        return self._near[:size]
 
     def finish(self) -> bytes:
         """Return the octets of what waits: the one place where a group may be short. Raises ``Refused``."""
