@@ -109,7 +109,7 @@ def marked(workspace, cli):
     The ``dies``-th visit of one process to HMAC-SHA512 fails.
     """
 
-    def call(dies: int):
+    def call(dies: int, *words: str):
         log = workspace.root / "visits"
         workspace.operators(
             f"""
@@ -133,7 +133,7 @@ def marked(workspace, cli):
         text = SPEC.replace("rounds: 2", "rounds: 2, min_time: 40 ms").replace("[1 KiB, 4 KiB]", "[1 KiB]")
         text = text.replace("pipeline:\n", "pipeline:\n  - {id: rounds, use: visit.mark, with: {alg: $alg}}\n")
         text = text.replace("{data: $payload}", "{data: $payload, rounds: $rounds}")
-        cli("run", workspace.spec(text), "--out", workspace.root / "out")
+        cli("run", workspace.spec(text), "--out", workspace.root / "out", *words)
         visits = [line.split() for line in log.read_text().splitlines()]
         return rows(workspace.root / "out"), newest(workspace.root / "out"), visits
 
@@ -164,6 +164,14 @@ def test_what_fails_in_a_later_visit_is_visited_no_more(marked) -> None:
     }  # fmt: skip
     assert "no more" in next(row["REASON"] for row in found if row["ALG"] == "HMAC-SHA512")
     assert sum(name == "HMAC-SHA512" for _, name in visits) == 1 + 4  # proving, then a round's first four
+
+
+def test_a_case_that_fails_in_two_lanes_is_noted_once(marked) -> None:
+    """Two lanes on visits to one case: the failure of the first stands, whatever the second brings."""
+    found, folder, _ = marked(4, "-k", "HMAC-SHA512", "--set", "run.lanes=2")
+    assert [row["OUTCOME"] for row in found] == ["failed"]
+    events = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+    assert [event["outcome"] for event in events if event.get("pass") == "timing"] == ["failed"]
 
 
 def test_one_wrong_result_in_a_thousand_fails_the_row(workspace, cli) -> None:
