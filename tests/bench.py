@@ -26,6 +26,7 @@ from anka_flow.pipeline import Use, compile_pipeline
 from anka_flow.streams import Arena, BytesSource
 
 MIB = 1 << 20
+TURN_NS = 25e6
 Call = Callable[[], Any]
 
 
@@ -37,10 +38,13 @@ def once_ns(call: Call, repeats: int) -> float:
 
 
 def compare(ours: Call, theirs: Call, seconds: float = 1.5) -> tuple[float, float, float]:
-    """Return (ratio, ours ns, theirs ns): medians over turns of about 5 ms each."""
+    """Return (ratio, ours ns, theirs ns): medians over turns of about 25 ms each.
+
+    In turns of one call each side would pay for the pages that the other has given back to the system.
+    """
     for _ in range(3):
         ours(), theirs()
-    repeats = max(1, int(5e6 / max(once_ns(theirs, 1), 1)))
+    repeats = max(1, int(TURN_NS / max(once_ns(theirs, 1), 1)))
     mine, yours = [], []
     gc.collect()
     gc.disable()
