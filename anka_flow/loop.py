@@ -73,6 +73,10 @@ class Gauge:
         """Return a label's last raw reading of the innermost meter."""
         return self._readings[label][0][-1]
 
+    def count(self, label: str) -> int:
+        """Return how many readings a label has."""
+        return len(self._readings[label][0])
+
     def taken(self, label: str) -> dict[str, list[int]]:
         """Return the raw readings of a label by meter."""
         return dict(zip(self.names, self._readings[label], strict=True))

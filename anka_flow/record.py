@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from .plan import Case, Plan
@@ -70,10 +71,11 @@ def _measurements(pass_: str, number: int, event: Mapping[str, Any], tainted: bo
         for meter, values in taken["readings"].items():
             empty = taken["empty"].get(meter, 0.0)
             unresolved = meter in taken.get("coarse", ())
-            for i, reading in enumerate(values):
+            paces = taken.get("paces") or repeat(None)
+            for i, (reading, pace) in enumerate(zip(values, paces, strict=False)):
                 value = (reading - empty) / loops if taken["empty"] else float(reading)
                 kept = None if unresolved or (taken["empty"] and value * loops <= empty) else value
-                yield Measurement(step, meter, abs(number), i, loops, reading, kept, tainted and number > 0)
+                yield Measurement(step, meter, abs(number), i, loops, reading, kept, tainted and number > 0, pace)
 
 
 def _figures(

@@ -15,7 +15,10 @@ OUTCOMES = ("ok", "skipped", "unsupported", "failed", "timeout")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One reading: ``reading`` is the raw difference, ``value`` what one operation took, null where it cannot be told."""
+    """One reading: ``reading`` is the raw difference, ``value`` what one operation took, null where it cannot be told.
+
+    ``pace_ns`` is what a fixed computation took beside a timed reading.
+    """
 
     step: str
     meter: str
@@ -25,6 +28,7 @@ class Measurement:
     reading: int
     value: float | None
     tainted: bool = False
+    pace_ns: int | None = None
 
 
 @dataclass(frozen=True)

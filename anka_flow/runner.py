@@ -221,6 +221,7 @@ def joined(visits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             held["coarse"] = sorted({*held["coarse"], *taken["coarse"]})
             for meter, values in taken["readings"].items():
                 held["readings"][meter] += values
+            held["paces"] += taken["paces"]
         whole |= {name: event[name] for name in ("outcome", "reason") if name in event}
         whole |= {name: whole.get(name, 0) + event[name] for name in _ADDED if name in event}
         whole["laps"] = len(visits)

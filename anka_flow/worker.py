@@ -11,10 +11,11 @@ import ctypes
 import gc
 import json
 import os
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,6 +24,7 @@ from .discovery import Operators
 from .errors import CheckFailed, IdentityFailed, Skip, Unsupported
 from .keys import KeyStore
 from .loop import Bound, Gauge, Loop
+from .pace import Track
 from .pipeline import Node, Use, compile_pipeline
 from .primitives import Algorithm, Primitive
 from .provider import providers
@@ -182,6 +184,10 @@ class Worker:
 
     def time(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Warm up, then read the meters of every measured step, iteration by iteration; later visits warm up by one call."""
+        with _shifted(f"{case['id']}/{case['seed']}/{case.get('variant', 0)}", case["payload_bytes"]):
+            return self._timed(case)
+
+    def _timed(self, case: Mapping[str, Any]) -> dict[str, Any]:
         _, loop, _ = self.prepare(case)
         first = case["id"] not in self._warm
         self._warm.add(case["id"])
@@ -190,7 +196,7 @@ class Worker:
         warmed = _warm(loop, self.gauge, self.job["warmup"] if first else 1, jit=jit)
         self._watch(case, loop)
         began = time.perf_counter_ns()
-        failures = self._read(loop, case)
+        paces, failures = self._read(loop, case)
         reading_ns = time.perf_counter_ns() - began
         steps = {}
         for bound in loop.bound:
@@ -199,7 +205,8 @@ class Worker:
                 empty = self.gauge.empty(loops, bound.arity)
                 taken = self.gauge.taken(bound.measure)
                 coarse = [n for n, values in taken.items() if values and self.gauge.too_coarse(n, median(values))]
-                steps[bound.measure] = {"loops": loops, "empty": empty, "readings": taken, "coarse": coarse}
+                steps[bound.measure] = {"loops": loops, "empty": empty, "readings": taken, "coarse": coarse,
+                                        "paces": paces[bound.measure]}  # fmt: skip
         return {"steps": steps, "warmup_calls": warmed, "reading_ns": reading_ns, **failures}
 
     def _watch(self, case: Mapping[str, Any], loop: Loop) -> None:
@@ -207,17 +214,19 @@ class Worker:
             if bound.measure:
                 self.gauge.watch(bound.measure, case["loops"].get(bound.measure, 1))
 
-    def _read(self, loop: Loop, case: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, loop: Loop, case: Mapping[str, Any]) -> tuple[dict[str, list[int]], dict[str, Any]]:
         """Iterate for the visit's share of the round's count, and until the costliest step's readings add up to its least time.
 
-        A wrong result counts; three in a row end the case.
+        A wrong result counts; three in a row end the case. Return the pace beside each reading, and how the reading went.
         """
         laps = case.get("laps", 1)
         least, most = self.job["min_time"] // laps, -(-self.job["iterations"] // laps)
         failures = in_row = done = 0
         reason = ""
         read = {bound.measure: 0 for bound in loop.bound if bound.measure}
+        track = Track(self.gauge, read)
         while done < most or max(read.values()) < least:
+            track.follow()
             try:
                 done += 1
                 loop.iterate(self.gauge.take)
@@ -228,9 +237,10 @@ class Worker:
                 failures, in_row, reason = failures + 1, in_row + 1, str(error)
                 if in_row == MAX_FAILURES:
                     break
+        track.mark()
         if not failures:
-            return {"iterations": done}
-        return {
+            return track.paces, {"iterations": done}
+        return track.paces, {
             "iterations": done, "outcome": "failed", "verify_failures": failures,
             "reason": f"check: verify_failures = {failures} of {done} iterations: {reason}",
         }  # fmt: skip
@@ -258,6 +268,7 @@ class Worker:
 
 _CALIBRATING = 3
 _LITTLE_BYTES = 256 * 1024  # several chunks and segments of whatever works in pieces
+_SMALL_BLOCK, _LARGE_BLOCK = 1 << 16, 8 << 20
 _SLOW_NS = 20_000_000  # an iteration this slow needs no inner loop
 _OUTCOMES: Mapping[type[Exception], str] = {Skip: "skipped", Unsupported: "unsupported"}
 _LABELS: Mapping[type[Exception], str] = {
@@ -350,13 +361,38 @@ def _apart(worker: Worker, case: Mapping[str, Any]) -> None:
 
 
 def _settle_allocator() -> None:
-    """Free one large block, after which glibc keeps blocks up to its size: what a process that has run for a while does anyway.
+    """Free one large block, after which glibc keeps blocks up to its size, and touch one: a process that has run for a while.
 
     Else the first free of a megabyte, whenever it comes, changes what every later one costs (mallopt(3), M_MMAP_THRESHOLD).
     """
+    libc = _libc()
+    libc.free(libc.malloc(30 << 20))
+    bytearray(29 << 20)  # pages that are there already; below the block's size, or it would be mapped apart
+
+
+@contextmanager
+def _shifted(seed: str, payload_bytes: int) -> Iterator[None]:
+    """Hold some memory, and leave holes, of random sizes, so that a case finds its buffers elsewhere in every visit.
+
+    Where buffers lie decides how they share caches, by up to a tenth for an operation at the speed of memory. Without this, all
+    visits of a round would find one place, and five rounds be five places (Curtsinger and Berger 2013: Stabilizer).
+    """
+    libc, draw = _libc(), random.Random(seed)
+    most = _SMALL_BLOCK + min(payload_bytes, _LARGE_BLOCK)
+    blocks = [libc.malloc(draw.randrange(1, most)) for _ in range(4)]
+    for hole in blocks[::2]:
+        libc.free(hole)
+    try:
+        yield
+    finally:
+        for held in blocks[1::2]:
+            libc.free(held)
+
+
+def _libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None)
     libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
-    libc.free(libc.malloc(30 << 20))
+    return libc
 
 
 def _requests() -> Iterator[dict[str, Any]]:

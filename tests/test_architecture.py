@@ -20,7 +20,7 @@ LAYERS = [
     {"runner", "sinks"},
     {"journal", "lanes", "process", "record", "columns", "estimate"},
     {"results", "environment", "worker"},
-    {"plan"},
+    {"plan", "pace"},
     {"catalog", "provider", "spec", "expression", "loop", "discovery", "known_answers"},
     {"pipeline", "document", "meter", "keys"},
     {"stats", "streams", "registry"},

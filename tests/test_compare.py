@@ -132,7 +132,7 @@ def test_rows_that_scatter_are_warned_of(write: Write) -> None:
     """Where most rows moved, each by its own amount, a warning names the meter, and --absolute judges without allowance."""
     factors = {name: 1 + 0.02 * (number % 5) for number, name in enumerate(ALGORITHMS)}
     a, b = write("a", 1), write("b", 2, factors=factors)
-    assert "rows of wall moved apart" in compare(a, b).warnings[0]
+    assert "rows of wall moved 1.2% further apart" in compare(a, b).warnings[0]
     absolute = compare(a, b, absolute=True)
     assert absolute.warnings == ()
     assert rows(absolute)["A4"].verdict == "slower"

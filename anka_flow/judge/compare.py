@@ -23,7 +23,7 @@ from .verdict import FALSE_DISCOVERY_RATE, THRESHOLD, Shift, verdicts
 PEAK_METERS = {"memory", "peak_bytes"}
 PEAK_GRAIN_BYTES = 512 << 10  # the kernel counts a process's pages in per-CPU batches and tells them this coarsely
 _SCATTER = (
-    "rows of {meter} moved apart {scatter:.1f} times as far as their rounds explain: the machine changed between the runs, or "
+    "rows of {meter} moved {scatter:.1%} further apart than their rounds explain: the machine changed between the runs, or "
     "most rows did; intervals are widened by that, --absolute judges without"
 )
 _ALIASES = {"peak_bytes": "memory"}
@@ -282,7 +282,7 @@ def _judge(pairs: Sequence[Pair], threshold: float, *, absolute: bool) -> tuple[
             )
         if found.shift is not None:
             shifts[meter] = found.shift
-        if found.scatter > 1:
+        if found.scatter > 0:
             warnings.append(_SCATTER.format(meter=meter, scatter=found.scatter))
     return [judged[key] for key, _, _ in pairs], shifts, warnings
 

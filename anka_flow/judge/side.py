@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from anka_flow.errors import Unfit
+
+from .pacing import at_pace
 
 SUMMARY, MEASUREMENTS, RUN = "summary.parquet", "measurements.parquet", "run.json"
 
@@ -103,7 +106,9 @@ def _rows(path: Path, columns: list[str] | None = None) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
-        rows: list[dict[str, Any]] = pq.read_table(path, columns=columns).to_pylist()
+        known = set(pq.read_schema(path).names)
+        table = pq.read_table(path, columns=columns and [name for name in columns if name in known])
+        rows: list[dict[str, Any]] = table.to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from None
     return rows
@@ -116,15 +121,33 @@ def _unreadable(path: Path, error: Exception) -> Unfit:
 
 
 def _round_medians(path: Path) -> dict[tuple[str, str, str], dict[int, float]]:
-    """Return round medians by case, step and meter. A disturbed round counts only where its repetition is missing."""
+    """Return round medians by case, step and meter, times at the run's median pace.
+
+    Runs from before there was ``pace_ns`` stay as they are. A disturbed round counts only where its repetition is missing.
+    """
     from statistics import median
 
-    readings: dict[tuple[str, str, str], dict[int, dict[bool, list[float]]]] = {}
-    for row in _rows(path, ["case", "step", "meter", "round", "value", "tainted"]):
+    rounds: dict[tuple[str, str, str], dict[int, dict[bool, list[tuple[float, int | None]]]]] = {}
+    paces = []
+    for row in _rows(path, ["case", "step", "meter", "round", "value", "tainted", "pace_ns"]):
         if row["value"] is not None and row["value"] > 0:
-            rounds = readings.setdefault((row["case"], row["step"], row["meter"]), {})
-            rounds.setdefault(abs(row["round"]), {}).setdefault(bool(row["tainted"]), []).append(row["value"])
-    return {
-        key: {number: median(kept.get(False) or kept[True]) for number, kept in sorted(rounds.items())}
-        for key, rounds in readings.items()
-    }
+            numbers = rounds.setdefault((row["case"], row["step"], row["meter"]), {})
+            pace = row.get("pace_ns")
+            numbers.setdefault(abs(row["round"]), {}).setdefault(bool(row["tainted"]), []).append((row["value"], pace))
+            if pace:
+                paces.append(pace)
+    pace = median(paces) if paces else None
+    return {key: _medians({n: kept.get(False) or kept[True] for n, kept in sorted(numbers.items())}, pace)
+            for key, numbers in rounds.items()}  # fmt: skip
+
+
+def _medians(rounds: Mapping[int, list[tuple[float, int | None]]], pace: float | None) -> dict[int, float]:
+    from statistics import median
+
+    readings = [reading for readings in rounds.values() for reading in readings]
+    values = [value for value, _ in readings]
+    paces = [beside for _, beside in readings if beside]
+    if pace and len(paces) == len(values):
+        values = at_pace(values, paces, pace)
+    left = iter(values)
+    return {number: median(islice(left, len(readings))) for number, readings in rounds.items()}

@@ -24,7 +24,7 @@ MIN_ROWS_FOR_COMMON = 8  # below, a table's median row is too much of each row t
 INDIFFERENCE = 1 / 12  # of the threshold: a change must be shown to exceed it; a quarter per cent is no finding
 _MAD_TO_SD = 1.4826  # of a normal distribution
 _MAD_ERROR = 1.16  # relative standard error of the MAD of one normal value, over the root of their number
-MOST_SCATTER = 4.0  # as far as unchanged programs went on a machine with three times the load that it had cores
+MOST_SCATTER = 4.0  # times what rounds explain: as far as unchanged programs went under three times the load of the cores
 _MEDIAN_ERROR = 1.2533  # standard error of a normal sample's median, against its mean's
 _LEAST_EXCESS = 2e-4  # trigamma(5000): rows whose spreads differ by chance alone get one variance, 10,000 degrees strong
 
@@ -60,14 +60,14 @@ class Shift:
 class Judgement:
     """Verdicts in the order of the rows; no ``shift`` where the rows are too few to tell one from their own changes.
 
-    ``scatter`` says how many times more the rows' changes spread than their rounds explain; above 1 it has widened every
-    interval.
+    ``scatter`` is how far rows moved apart beyond what their rounds explain, on the log scale (0.01 is 1 %); above 0 it has
+    widened every interval.
     """
 
     rows: tuple[Verdict, ...]
     shift: Shift | None
     threshold: float
-    scatter: float = 1.0
+    scatter: float = 0.0
 
 
 def verdicts(
@@ -194,13 +194,13 @@ class _Table:
         from scipy.stats import false_discovery_control
 
         common = self.shift()
-        change, variance, freedom, scatter = self.change, self.variance, self.freedom, 1.0
+        change, variance, freedom, scatter = self.change, self.variance, self.freedom, 0.0
         if common is not None and absolute:
-            variance, freedom = _joined(variance, freedom, common)
+            variance, freedom = _joined(variance, freedom, *common[1:])
         elif common is not None:
             change = change - common[0]
             scatter = _scatter(change, variance, freedom)
-            variance = variance * scatter**2
+            variance, freedom = _joined(variance, freedom, scatter**2, change.size - 1.0)
         known = freedom > 0
         error = np.sqrt(variance)
         p, half = np.full(change.shape, np.nan), np.full(change.shape, np.nan)
@@ -223,28 +223,36 @@ def _beyond(change: Floats, error: Floats, freedom: Floats, margin: float) -> Fl
 
 
 def _scatter(change: Floats, variance: Floats, freedom: Floats) -> float:
-    """Return by how much the middle half of the rows moved further apart than chance explains; 1 within chance.
+    """Return the standard deviation between runs that makes the rows' changes fit their variances; 0 within chance.
 
-    A machine that changes its state between two runs moves rows by unlike amounts, all beyond what the rounds of either run
-    show. Then the table itself gives the scale (Efron 2004: the empirical null). The allowance is capped, so that changes of
-    most rows, if they are large, are still found.
+    A machine that changes its state between two runs moves rows by unlike amounts, beyond what the rounds of either run
+    show. Then the table itself gives the scale (Efron 2004: the empirical null), as a variance between runs that all rows
+    share (the random effect of a meta-analysis). It is capped, so that large changes of most rows are still found.
     """
     import numpy as np
+    from scipy.optimize import brentq
 
     known = (freedom > 0) & (variance > 0)
     if not known.any():
-        return 1.0
-    scatter = _MAD_TO_SD * float(np.median(np.abs(change[known]) / np.sqrt(variance[known])))
-    chance = 1 + 2.5 * _MAD_ERROR / float(np.sqrt(known.sum()))
-    return min(scatter, MOST_SCATTER) if scatter > chance else 1.0
+        return 0.0
+    moved, explained = np.abs(change[known]), variance[known]
+
+    def excess(between: float) -> float:
+        return _MAD_TO_SD * float(np.median(moved / np.sqrt(explained + between))) - 1
+
+    most = (MOST_SCATTER**2 - 1) * float(np.median(explained))
+    if excess(0.0) <= 2.5 * _MAD_ERROR / float(np.sqrt(known.sum())):
+        return 0.0
+    return float(np.sqrt(most if excess(most) > 0 else brentq(excess, 0.0, most)))
 
 
-def _joined(variance: Floats, freedom: Floats, common: tuple[float, float, float]) -> tuple[Floats, Floats]:
-    """A row's variance with the common shift's, and the freedom of the sum (Welch and Satterthwaite)."""
+def _joined(variance: Floats, freedom: Floats, other: float, other_freedom: float) -> tuple[Floats, Floats]:
+    """A row's variance with one that all rows share, and the freedom of the sum (Welch and Satterthwaite)."""
     import numpy as np
 
-    _, other, other_freedom = common
     total = variance + other
+    if not other:
+        return total, freedom
     if not other_freedom:
         return total, np.zeros_like(freedom)
     with np.errstate(divide="ignore", invalid="ignore"):

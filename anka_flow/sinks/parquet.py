@@ -36,6 +36,7 @@ class ParquetSink(ResultSink):
                 "spec": self.run.plan.spec.name, "step": m.step, "meter": m.meter, "unit": unit,
                 "pass": "memory" if unit == "bytes" else "timing", "round": m.round, "iteration": m.iteration,
                 "inner_loops": m.inner_loops, "reading": m.reading, "value": m.value, "tainted": m.tainted,
+                "pace_ns": m.pace_ns,
             })  # fmt: skip
         whole = case | {
             "outcome": result.outcome, "reason": result.reason, "flags": list(result.flags),
@@ -71,6 +72,7 @@ class ParquetSink(ResultSink):
             ("spec", "string"), ("case", "string"), *axes, ("provider", "string"), ("payload_bytes", "int64"),
             ("step", "string"), ("meter", "string"), ("unit", "string"), ("pass", "string"), ("round", "int32"),
             ("iteration", "int32"), ("inner_loops", "int32"), ("reading", "int64"), ("value", "float64"), ("tainted", "bool"),
+            ("pace_ns", "int64"),
         ]  # fmt: skip
 
     def _summary_fields(self) -> list[tuple[str, str]]:
