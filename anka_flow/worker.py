@@ -7,19 +7,18 @@ It knows no spec file, no sink and no other worker; what it dies of costs one ca
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import os
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from . import heap
 from .discovery import Operators
 from .errors import CheckFailed, IdentityFailed, Skip, Unsupported
 from .keys import KeyStore
@@ -184,7 +183,7 @@ class Worker:
 
     def time(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Warm up, then read the meters of every measured step, iteration by iteration; later visits warm up by one call."""
-        with _shifted(f"{case['id']}/{case['seed']}/{case.get('variant', 0)}", case["payload_bytes"]):
+        with heap.shifted(f"{case['id']}/{case['seed']}/{case.get('variant', 0)}", case["payload_bytes"]):
             return self._timed(case)
 
     def _timed(self, case: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,7 +267,6 @@ class Worker:
 
 _CALIBRATING = 3
 _LITTLE_BYTES = 256 * 1024  # several chunks and segments of whatever works in pieces
-_SMALL_BLOCK, _LARGE_BLOCK = 1 << 16, 8 << 20
 _SLOW_NS = 20_000_000  # an iteration this slow needs no inner loop
 _OUTCOMES: Mapping[type[Exception], str] = {Skip: "skipped", Unsupported: "unsupported"}
 _LABELS: Mapping[type[Exception], str] = {
@@ -360,41 +358,6 @@ def _apart(worker: Worker, case: Mapping[str, Any]) -> None:
         worker.report({"case": case["id"], "outcome": "failed", "signal": -signal})
 
 
-def _settle_allocator() -> None:
-    """Free one large block, after which glibc keeps blocks up to its size, and touch one: a process that has run for a while.
-
-    Else the first free of a megabyte, whenever it comes, changes what every later one costs (mallopt(3), M_MMAP_THRESHOLD).
-    """
-    libc = _libc()
-    libc.free(libc.malloc(30 << 20))
-    bytearray(29 << 20)  # pages that are there already; below the block's size, or it would be mapped apart
-
-
-@contextmanager
-def _shifted(seed: str, payload_bytes: int) -> Iterator[None]:
-    """Hold some memory, and leave holes, of random sizes, so that a case finds its buffers elsewhere in every visit.
-
-    Where buffers lie decides how they share caches, by up to a tenth for an operation at the speed of memory. Without this, all
-    visits of a round would find one place, and five rounds be five places (Curtsinger and Berger 2013: Stabilizer).
-    """
-    libc, draw = _libc(), random.Random(seed)
-    most = _SMALL_BLOCK + min(payload_bytes, _LARGE_BLOCK)
-    blocks = [libc.malloc(draw.randrange(1, most)) for _ in range(4)]
-    for hole in blocks[::2]:
-        libc.free(hole)
-    try:
-        yield
-    finally:
-        for held in blocks[1::2]:
-            libc.free(held)
-
-
-def _libc() -> ctypes.CDLL:
-    libc = ctypes.CDLL(None)
-    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
-    return libc
-
-
 def _requests() -> Iterator[dict[str, Any]]:
     """Yield the job and then its cases, as they are asked for; no operator can take them, for standard input is empty."""
     with os.fdopen(os.dup(0), "rb") as stream:
@@ -415,7 +378,7 @@ def main(argv: Sequence[str]) -> int:
     requests = _requests()
     job = next(requests)
     if job["pass"] == "timing":
-        _settle_allocator()
+        heap.settle()
     worker = Worker(job, report)
     gc.collect()
     gc.freeze()

@@ -24,7 +24,7 @@ LAYERS = [
     {"catalog", "provider", "spec", "expression", "loop", "discovery", "known_answers"},
     {"pipeline", "document", "meter", "keys"},
     {"stats", "streams", "registry"},
-    {"errors", "units", "primitives"},
+    {"errors", "units", "primitives", "heap"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -17,6 +17,7 @@ from anka_flow import environment
 from anka_flow.errors import SpecError, Unfit
 from anka_flow.judge import reference
 from anka_flow.judge.compare import Comparison, Row, compare, parse_gate
+from anka_flow.judge.pacing import at_pace
 from anka_flow.judge.reference import load_reference, names
 from anka_flow.judge.rendering import render
 from anka_flow.stats import summarise
@@ -45,6 +46,8 @@ def write(tmp_path: Path) -> Write:
         versions: Mapping[str, str] | None = None,
         axis: str = "alg",
         step: str = "OP",
+        clock: float = 0.0,
+        told: bool = True,
     ) -> str:
         rng = np.random.default_rng(seed)
         readings: list[dict[str, Any]] = []
@@ -61,11 +64,14 @@ def write(tmp_path: Path) -> Write:
                     factor = number * 1e5 * everything * factors.get(algorithm, 1.0) * np.exp(rng.normal(0, 0.004))
                     size = float(peaks.get(algorithm, 2 << 20))
                     kept.append([size] if unit == "bytes" else [factor * np.exp(rng.normal(0, 0.004)) for _ in range(2)])
-                    rows = [(value, False) for value in kept[-1]]
-                    rows += [(value * 9, True) for value in kept[-1]] if tainted and unit == "ns" else []
+                    states = np.exp(rng.uniform(-clock, clock, len(kept[-1])))
+                    rows = [(value * state, False, state) for value, state in zip(kept[-1], states, strict=True)]
+                    rows += [(value * 9, True, 1.0) for value in kept[-1]] if tainted and unit == "ns" else []
                     readings += [
-                        case | {"step": step, "meter": meter, "round": round_, "value": value, "tainted": bad}
-                        for value, bad in rows
+                        case
+                        | {"step": step, "meter": meter, "round": round_, "value": value, "tainted": bad}
+                        | ({"pace_ns": round(11000 * state)} if told and unit == "ns" else {})
+                        for value, bad, state in rows
                     ]
                 figures = {"step": step, "meter": meter, "unit": unit, **summarise(kept).row()}
                 summary.append(case | {"outcome": "ok", "reason": "", "flags": []} | figures)
@@ -126,6 +132,34 @@ def test_the_common_shift_is_told_apart(write: Write) -> None:
     assert "slower" not in found.counts()
     absolute = compare(a, b, absolute=True)
     assert {row.verdict for row in rows(absolute).values()} == {"slower"}
+
+
+def test_a_restless_clock_hides_nothing_where_the_pace_beside_each_reading_is_known(write: Write) -> None:
+    """Readings spread by 12 % with the clock: +5 % on a row is found by the pace beside them, and by nothing else."""
+    told = [write(name, seed, clock=0.06, factors=factors) for name, seed, factors in (("a", 1, {}), ("b", 2, {"A7": 1.05}))]
+    found = rows(compare(*told))
+    assert found["A7"].verdict == "slower"
+    assert found["A7"].ratio == pytest.approx(1.05, abs=0.01)
+    assert {row.verdict for name, row in found.items() if name != "A7"} == {"same"}
+    blind = [
+        write(name, seed, clock=0.06, told=False, factors=factors)
+        for name, seed, factors in (("c", 1, {}), ("d", 2, {"A7": 1.05}))
+    ]
+    assert {row.verdict for row in rows(compare(*blind)).values()} == {"unclear"}
+
+
+def test_what_does_not_follow_the_clock_is_left_alone() -> None:
+    """The slope is the row's own: none for work that the clock does not touch, and a stolen moment does not bend it."""
+    rng = np.random.default_rng(3)
+    paces = 11000 * np.exp(rng.uniform(-0.06, 0.06, 40))
+    steady = 1e8 * np.exp(rng.normal(0, 0.002, 40))
+    assert at_pace(steady.tolist(), paces.tolist(), 11000) == pytest.approx(steady, rel=0.01)
+    following = steady * paces / 11000
+    following[7] *= 3
+    adjusted = at_pace(following.tolist(), paces.tolist(), 11000)
+    assert np.delete(adjusted, 7) == pytest.approx(np.delete(steady, 7), rel=0.01)
+    few = following[:5].tolist()
+    assert at_pace(few, paces[:5].tolist(), 11000) == pytest.approx(few)
 
 
 def test_rows_that_scatter_are_warned_of(write: Write) -> None:

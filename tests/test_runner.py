@@ -53,7 +53,7 @@ def test_a_run_writes_one_row_per_case(run, workspace) -> None:
     assert {"summary.parquet", "measurements.parquet", "run.json", "journal.jsonl"} <= {p.name for p in folder.iterdir()}
     readings = pq.read_table(folder / "measurements.parquet").to_pylist()
     assert sum(not r["tainted"] for r in readings) == 6 * 2 * 4  # cases, meters, iterations; a disturbed round adds its own
-    assert all(r["value"] > 0 and r["unit"] == "ns" for r in readings)
+    assert all(r["value"] > 0 and r["unit"] == "ns" and r["pace_ns"] > 0 for r in readings)
     assert "6 cases: 6 ok" in told.out
 
 
@@ -154,6 +154,33 @@ def test_cheap_cases_are_read_in_visits_far_apart(marked) -> None:
     for event in timed:
         assert event["laps"] == 8
         assert sum(event["steps"]["HASH"]["readings"]["wall"]) >= 20_000_000
+
+
+def test_visits_find_their_buffers_at_changing_places(workspace, cli) -> None:
+    """A megabyte made in the loop lies elsewhere from visit to visit, in a process that would give all the same place."""
+    log = workspace.root / "places"
+    workspace.operators(
+        f"""
+        import ctypes, os
+        from anka_flow import operator
+
+        @operator
+        def note(data: bytes) -> bytes:
+            buffer = bytearray(1 << 20)
+            with open({str(log)!r}, "a") as file:
+                print(os.getpid(), ctypes.addressof(ctypes.c_char.from_buffer(buffer)), file=file)
+            return data
+        """,
+        "place",
+    )
+    text = SPEC.replace("rounds: 2", "rounds: 2, min_time: 40 ms").replace("[1 KiB, 4 KiB]", "[1 KiB]")
+    text = text.replace("pipeline:\n", "pipeline:\n  - {id: noted, use: place.note, with: {data: $payload}}\n")
+    assert cli("run", workspace.spec(text), "--out", workspace.root / "out").code == 0
+    places: dict[str, set[str]] = {}
+    for line in log.read_text().splitlines():
+        process, place = line.split()
+        places.setdefault(process, set()).add(place)
+    assert max(map(len, places.values())) >= 6
 
 
 def test_what_fails_in_a_later_visit_is_visited_no_more(marked) -> None:
