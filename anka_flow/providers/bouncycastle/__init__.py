@@ -44,7 +44,7 @@ class BouncyCastle(Provider):
 
     def version(self) -> str:
         running = jvm.machine()
-        return f"BouncyCastle {running.general.getVersionStr()} (Java {running.property('java.version')})"
+        return f"BouncyCastle {running.provider('BC').getVersionStr()} (Java {running.property('java.version')})"
 
     def revision(self, algorithm: Algorithm) -> str:
         texts = {

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -160,12 +160,18 @@ class Machine:
         self.random = self.java("java.security.SecureRandom")()
         self._allocate = self.java("java.nio.ByteBuffer").allocateDirect
         self._idle: list[Direct] = []
-        self.general = self.java("org.bouncycastle.jce.provider.BouncyCastleProvider")()
-        self.later = self.java("org.bouncycastle.pqc.jcajce.provider.BouncyCastlePQCProvider")()
 
     def provider(self, name: str) -> Any:
         """Return BouncyCastle's JCA provider ``BC`` or ``BCPQC``."""
-        return self.later if name == "BCPQC" else self.general
+        return self._later if name == "BCPQC" else self._general
+
+    @cached_property
+    def _general(self) -> Any:
+        return self.java("org.bouncycastle.jce.provider.BouncyCastleProvider")()
+
+    @cached_property
+    def _later(self) -> Any:
+        return self.java("org.bouncycastle.pqc.jcajce.provider.BouncyCastlePQCProvider")()
 
     def instance(self, service: str, name: str, provider: str = "BC") -> Any:
         """Return a JCA object of BouncyCastle's, e.g. a ``java.security.Signature``. Raises ``Unsupported``."""
